@@ -30,7 +30,7 @@ spec:
 `
 
 // others are fields of YAML in the pages that is no TrainingJob: of Kueue, of gang schedulers, of kustomize, of RBAC.
-var others = []string{"integrations", "multiKueue", "actions", "pluginConfig", "apiVersion"}
+var others = []string{"integrations", "multiKueue", "actions", "pluginConfig", "apiVersion", "ingress", "egress"}
 
 // A job in the pages, or a part of one, is a job that the API server takes.
 func TestJobsInThePagesAreValid(t *testing.T) {

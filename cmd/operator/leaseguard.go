@@ -44,7 +44,7 @@ func (m leaseGuard) RoundTrip(request *http.Request) (*http.Response, error) {
 func (m leaseGuard) WrappedRoundTripper() http.RoundTripper { return m.RoundTripper }
 
 // isElection reports whether the request belongs to the leader election. The election creates its lease before it has ever held it. A
-// Lease that is created later is a job's progress Lease.
+// later creation is none of the election's.
 func (m leaseGuard) isElection(request *http.Request) bool {
 	isFirst := request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/leases") && !m.held.everHeld()
 	return isFirst || strings.HasSuffix(request.URL.Path, "/leases/"+electionLease)

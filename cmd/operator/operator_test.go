@@ -15,6 +15,7 @@ import (
 
 	"github.com/trainingjob/operator/pkg/cluster"
 	"github.com/trainingjob/operator/pkg/nodes"
+	"github.com/trainingjob/operator/pkg/progress"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -68,6 +69,7 @@ func TestWrongOptionsAreToldWhatToWriteInstead(t *testing.T) {
 			`--node-signals "condition:Ready=Move": a node is ill if the condition is True, and well if it is Ready: write how long it may be not ready into --node-lost-after`},
 		{"a node out of service that is not lost", []string{"--node-signals=taint:node.kubernetes.io/out-of-service=Avoid"},
 			`--node-signals "taint:node.kubernetes.io/out-of-service=Avoid": pods on a node with this taint always count as lost: write nothing about it`},
+		{"a range of ports that ends before it begins", []string{"--forbidden-page-ports=9100,9410-9400"}, `--forbidden-page-ports "9410-9400": write a port or a range, as 9100 or 9400-9410`},
 		{"a taint that is no key", []string{"--lost-node-taints=a b"}, `--lost-node-taints "a b": write the key of a taint, as example.com/broken`},
 		{"a taint that two flags name", []string{"--lost-node-taints=a", "--node-signals=taint:a=Move"},
 			`--lost-node-taints "a": --node-signals also sets an action for this taint: name it once`},
@@ -112,11 +114,11 @@ func TestTheFlagsOfNodesAndSparesReachTheCluster(t *testing.T) {
 		{"some namespaces", []string{"--namespaces=a,b", "--exclude-namespaces=c"}, cluster.Options{Parallel: cluster.Parallelism, Namespaces: []string{"a", "b"},
 			Excluded: []string{"c"}, WatchNodes: true, LostAfter: 15 * time.Second, MaxCheckpointWait: 5 * time.Minute, Gang: "None", Signals: nodes.DefaultSignals()}},
 		{"nodes are not watched", []string{"--watch-nodes=false"}, cluster.Options{Parallel: cluster.Parallelism, Excluded: []string{"kube-system", "kube-public", "kube-node-lease"}, LostAfter: 15 * time.Second, MaxCheckpointWait: 5 * time.Minute, Gang: "None", Signals: nodes.DefaultSignals()}},
-		{"all of them", []string{"--node-lost-after=1h", "--max-checkpoint-wait=30s", "--lost-node-taints=a,b", "--lost-node-taints=c", "--node-signals=none,cordon=Move", "--node-signals=condition:Bad=Lost", "--spare-priority-class=low", "--gang=Volcano"},
+		{"all of them", []string{"--node-lost-after=1h", "--max-checkpoint-wait=30s", "--lost-node-taints=a,b", "--lost-node-taints=c", "--node-signals=none,cordon=Move", "--node-signals=condition:Bad=Lost", "--spare-priority-class=low", "--gang=Volcano", "--forbidden-page-ports=9100,9400-9410"},
 			cluster.Options{Parallel: cluster.Parallelism, Excluded: []string{"kube-system", "kube-public", "kube-node-lease"}, WatchNodes: true, LostAfter: time.Hour, MaxCheckpointWait: 30 * time.Second, Signals: nodes.Signals{
 				{Kind: "taint", Name: "a"}: state.LoseNode, {Kind: "taint", Name: "b"}: state.LoseNode, {Kind: "taint", Name: "c"}: state.LoseNode,
 				{Kind: "cordon"}: state.MoveFromNode, {Kind: "condition", Name: "Bad"}: state.LoseNode,
-			}, SparePriorityClass: "low", Gang: "Volcano"}},
+			}, SparePriorityClass: "low", Gang: "Volcano", Fence: progress.Fence{NodePorts: progress.Ports{{First: 9100, Last: 9100}, {First: 9400, Last: 9410}}}}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"github.com/trainingjob/operator/pkg/gang"
 	"github.com/trainingjob/operator/pkg/kubeflow"
 	"github.com/trainingjob/operator/pkg/nodes"
+	"github.com/trainingjob/operator/pkg/progress"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -43,6 +44,7 @@ type options struct {
 	watchNodes              bool
 	nodeLostAfter           time.Duration
 	maxCheckpointWait       time.Duration
+	forbiddenPagePorts      []string
 	lostNodeTaints          []string
 	nodeSignals             []string
 	sparePriorityClass      string
@@ -81,6 +83,8 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.nodeLostAfter, "node-lost-after", o.nodeLostAfter, "how long a node may be not ready before its pods count as lost, 1s to 1h")
 	f.DurationVar(&o.maxCheckpointWait, "max-checkpoint-wait", o.maxCheckpointWait,
 		"how long a job may save a checkpoint before it is suspended, restarted or drained, 0s to 1h: the bound of progress.checkpointGraceSeconds; 0s waits for no checkpoint")
+	f.StringSliceVar(&o.forbiddenPagePorts, "forbidden-page-ports", o.forbiddenPagePorts,
+		"ports of nodes at which no progress page is read, comma-separated, as 9100 or 9400-9410: for jobs with hostNetwork. 2379-2381, 6443 and 10248-10260 are always forbidden")
 	f.StringSliceVar(&o.lostNodeTaints, "lost-node-taints", o.lostNodeTaints, "keys of taints that make a node's pods count as lost, comma-separated, beside "+corev1.TaintNodeOutOfService)
 	f.StringSliceVar(&o.nodeSignals, "node-signals", o.nodeSignals, "actions for unhealthy nodes, in addition to the defaults or instead of them, comma-separated: condition:TYPE=ACTION, taint:KEY=ACTION or cordon=ACTION, with ACTION Lost (their pods count as lost at once), Move (jobs leave for other nodes), Avoid (new pods stay off) or Ignore; none forgets the defaults, which docs/admins.md lists and the log shows")
 	f.StringVar(&o.sparePriorityClass, "spare-priority-class", o.sparePriorityClass, "priority class of spares whose job names none; it must exist. Empty means the replicas' class")
@@ -111,6 +115,9 @@ func (o *options) validate() error {
 		return fmt.Errorf("--kube-api-qps %v: write 0 for no limit, or a number above it", o.qps)
 	}
 	_, err := o.signals()
+	if _, portsErr := progress.ParsePorts(o.forbiddenPagePorts); portsErr != nil {
+		err = errors.Join(err, fmt.Errorf("--forbidden-page-ports %w", portsErr))
+	}
 	if _, kindsErr := kubeflow.ParseKinds(o.kubeflowKinds); kindsErr != nil {
 		err = errors.Join(err, fmt.Errorf("--kubeflow-kinds: %w", kindsErr))
 	}
@@ -169,9 +176,11 @@ func (o *options) controllerOptions() controller.Options {
 // clusterOptions returns what the flags say of jobs.
 func (o *options) clusterOptions() cluster.Options {
 	signals, _ := o.signals() // validated
+	ports, _ := progress.ParsePorts(o.forbiddenPagePorts)
 	return cluster.Options{
 		Parallel: cluster.Parallelism, Namespaces: o.namespaces, Excluded: o.excluded(), WatchNodes: o.watchNodes, LostAfter: o.nodeLostAfter,
 		MaxCheckpointWait: o.maxCheckpointWait, Signals: signals, Gang: v1alpha1.Gang(o.gang), SparePriorityClass: o.sparePriorityClass,
+		Fence: progress.Fence{NodePorts: ports},
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -62,13 +61,6 @@ func PortsByRole(job *v1alpha1.TrainingJob, name string, fallback int32) []int32
 		ports = append(ports, Port(job, role, name, fallback))
 	}
 	return ports
-}
-
-// ProgressLease returns the Lease that the training renews; its own service account needs only patch on that one name.
-func ProgressLease(job *v1alpha1.TrainingJob) *coordinationv1.Lease {
-	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-		Name: state.LeaseName(job.Name), Namespace: job.Namespace, Labels: JobLabels(job), OwnerReferences: Owners(job),
-	}}
 }
 
 // Group returns the pod group as the present attempt's own.

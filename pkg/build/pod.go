@@ -77,11 +77,8 @@ func identity(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) []cor
 		ofLife(job, v1alpha1.EnvLife, LifeNumber(job), metadata("annotations", v1alpha1.AnnotationLifeNumber)),
 		{Name: v1alpha1.EnvRank, Value: strconv.Itoa(state.Rank(&job.Spec, slot))},
 	}
-	switch {
-	case state.ReportsByPage(&job.Spec):
+	if state.ReportsByPage(&job.Spec) {
 		env = append(env, corev1.EnvVar{Name: v1alpha1.EnvProgressPort, Value: strconv.Itoa(int(job.Spec.Progress.Port))})
-	case state.ReportsByLease(&job.Spec):
-		env = append(env, corev1.EnvVar{Name: v1alpha1.EnvProgressLease, Value: state.LeaseName(job.Name)})
 	}
 	if asks(job) {
 		env = append(env, corev1.EnvVar{Name: v1alpha1.EnvStopFile, Value: v1alpha1.StopFile})

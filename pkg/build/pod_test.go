@@ -151,7 +151,7 @@ func TestEnvironment(t *testing.T) {
 		got  []corev1.EnvVar
 		want []corev1.EnvVar
 	}{
-		{"a job that reports its progress is told where", reports.Spec.Containers[0].Env, injected(corev1.EnvVar{Name: "TRAININGJOB_PROGRESS_LEASE", Value: "j-progress"})},
+		{"a job that reports its progress is told where", reports.Spec.Containers[0].Env, injected(corev1.EnvVar{Name: "TRAININGJOB_PROGRESS_PORT", Value: "9500"})},
 		{"the injected variables come first, so that the user's can refer to them; where both set one, the user's wins",
 			pod.Spec.Containers[0].Env, injected(worldSize, corev1.EnvVar{Name: "RANK", Value: "mine"}, corev1.EnvVar{Name: "WHO", Value: "$(TRAININGJOB_RANK)"})},
 		{"every container gets them", pod.Spec.Containers[1].Env, injected(rank, worldSize)},

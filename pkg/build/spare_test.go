@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -110,14 +109,5 @@ func TestASpareKeepsOffAvoidedNodesToo(t *testing.T) {
 	want := podWith(func(*corev1.PodSpec) {}, "bad").Affinity
 	if diff := cmp.Diff(want, spec.Affinity); diff != "" {
 		t.Errorf("affinity (-replica +spare):\n%s", diff)
-	}
-}
-
-func TestTheProgressLease(t *testing.T) {
-	job := builder.Job("j", builder.Workers(1), builder.Progress(60, v1alpha1.StallNotify))
-	want := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "j-progress", Namespace: "team-a", OwnerReferences: ownedBy(),
-		Labels: map[string]string{"trainingjob.dev/job-name": "j", "trainingjob.dev/job-uid": "uid-j", "training.kubeflow.org/job-name": "j"}}}
-	if diff := cmp.Diff(want, build.ProgressLease(job)); diff != "" {
-		t.Errorf("Lease (-want +got):\n%s", diff)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -115,16 +114,6 @@ func (c *connection) observe(ctx context.Context, t *tool, job *v1alpha1.Trainin
 		return nil, err
 	}
 	o.HasService = isChild(&service, job)
-	if state.ReportsByLease(&job.Spec) {
-		var lease coordinationv1.Lease
-		err := c.kube.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: state.LeaseName(job.Name)}, &lease)
-		if client.IgnoreNotFound(err) != nil {
-			return nil, err
-		}
-		if o.HasLease = isChild(&lease, job); o.HasLease && o.Heeds(state.ReporterOf(&lease)) {
-			o.Progress = state.ProgressOf(&lease)
-		}
-	}
 	forecast.AssumeGang(o)
 	return o, c.addNodes(ctx, t, o)
 }

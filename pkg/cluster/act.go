@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -136,9 +135,6 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 	switch step := step.(type) {
 	case plan.CreateService:
 		_, err := c.create(ctx, job, step.Service, &corev1.Service{})
-		return err
-	case plan.CreateLease:
-		_, err := c.create(ctx, job, step.Lease, &coordinationv1.Lease{})
 		return err
 	case plan.CreateSSHKey:
 		return c.createSSHKey(ctx, job)

@@ -71,7 +71,7 @@ type jobMemo struct {
 	foreign types.UID
 	// changed are the pods with a watch event since the current reconcile began. Its reads may not show them.
 	changed map[string]bool
-	// ahead is the last renewal of the progress Lease with a time in the future.
+	// ahead is the last report with a time in the future.
 	ahead ahead
 }
 
@@ -99,10 +99,10 @@ type Options struct {
 	Pages Pages
 	// Silence finds silent nodes; nil finds none.
 	Silence Silence
-	// APIServer are the addresses of the API server. No page is read from there.
-	APIServer []netip.Addr
-	// PageAt returns the address of a page on a pod, or why it is not read; nil for progress.Address.
-	PageAt func(ip string, port int32) (netip.AddrPort, error)
+	// Fence is where no page is read.
+	Fence progress.Fence
+	// PageAt returns the address of a pod's page, or why it is not read; nil for Fence.AddressOf.
+	PageAt func(*state.Pod) (netip.AddrPort, error)
 }
 
 // New returns a Cluster that reads through the cache of c. It reads through live where a stale answer could do harm.
@@ -114,9 +114,7 @@ func New(c client.Client, live client.Reader, recorder events.EventRecorder, clo
 		options.Silence = noSilence{}
 	}
 	if options.PageAt == nil {
-		options.PageAt = func(ip string, port int32) (netip.AddrPort, error) {
-			return progress.Address(ip, port, options.APIServer)
-		}
+		options.PageAt = options.Fence.AddressOf
 	}
 	return &Cluster{
 		client: c, live: fairReader{live, newSlots(options.Parallel)}, events: recorder, clock: clock,

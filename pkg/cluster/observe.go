@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -43,7 +42,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 		SparePriorityClass: c.options.SparePriorityClass,
 	}
 	addPods(o, pods)
-	for _, add := range []func(context.Context, *state.Observed) error{c.addService, c.addProgress, c.addGang, c.addNodes} {
+	for _, add := range []func(context.Context, *state.Observed) error{c.addService, c.addGang, c.addNodes} {
 		if err := add(ctx, o); err != nil {
 			return nil, err
 		}
@@ -115,26 +114,10 @@ func addPods(o *state.Observed, pods []corev1.Pod) {
 	}
 }
 
-func (c *Cluster) addProgress(ctx context.Context, o *state.Observed) error {
-	if !state.ReportsByLease(&o.Job.Spec) {
-		return nil
-	}
-	var lease coordinationv1.Lease
-	key := client.ObjectKey{Namespace: o.Job.Namespace, Name: state.LeaseName(o.Job.Name)}
-	if err := c.client.Get(ctx, key, &lease); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reading the progress Lease: %w", err)
-	}
-	if o.HasLease = isOwnedBy(&lease, o.Job); o.HasLease && o.Heeds(state.ReporterOf(&lease)) {
-		o.Progress = state.ProgressOf(&lease)
-		o.Progress.Renewed = c.renewedAt(o.Job, o.Progress.Renewed)
-	}
-	return nil
-}
-
-// ahead is a renewal with a time in the future, from a wrong clock.
+// ahead is a report with a time in the future, from a wrong clock.
 type ahead struct{ claimed, seen time.Time }
 
-// renewedAt returns when the Lease was renewed. A renewal with a time in the future counts from when the operator first saw it.
+// renewedAt returns the time of a report. A report with a time in the future counts from when the operator first saw it.
 // Otherwise a wrong clock would hide a hang.
 func (c *Cluster) renewedAt(job *v1alpha1.TrainingJob, renewed time.Time) time.Time {
 	known := c.memo(job, func(m *jobMemo) {

@@ -182,7 +182,7 @@ func (c *Cluster) addPage(s *state.Snapshot) {
 		c.options.Pages.Forget(job)
 		return
 	}
-	address, err := c.options.PageAt(r.Pod.Address, r.Pod.Page)
+	address, err := c.options.PageAt(r.Pod)
 	if err != nil {
 		c.options.Pages.Forget(job)
 		s.Progress.Unread = err.Error()

@@ -249,6 +249,7 @@ func TestThePageOfRank0IsReadWhileItRuns(t *testing.T) {
 		})}, change...)
 	}
 	edit := func(change func(*corev1.Pod)) builder.PodOption { return builder.Edit(change) }
+	const mustHold = "with hostNetwork the page is read only while the main container runs and names the port 9500 in its ports, without hostIP"
 	for name, c := range map[string]struct {
 		phase corev1.PodPhase
 		pod   []builder.PodOption
@@ -258,22 +259,24 @@ func TestThePageOfRank0IsReadWhileItRuns(t *testing.T) {
 	}{
 		"it runs": {corev1.PodRunning, run(), progress.Said{Attempt: "0", Life: "4", Progress: state.Progress{Step: 7, Renewed: builder.Epoch}}, true,
 			state.Progress{Step: 7, Renewed: builder.Epoch, Read: builder.Epoch}},
-		"an earlier process answers":     {corev1.PodRunning, run(), progress.Said{Life: "3", Progress: state.Progress{Step: 7}}, true, state.Progress{Read: builder.Epoch}},
-		"another attempt answers":        {corev1.PodRunning, run(), progress.Said{Attempt: "1", Progress: state.Progress{Step: 7}}, true, state.Progress{Read: builder.Epoch}},
-		"it starts":                      {corev1.PodPending, run(), progress.Said{}, false, state.Progress{}},
-		"it has failed":                  {corev1.PodFailed, run(builder.Exit(1)), progress.Said{}, false, state.Progress{}},
-		"it was created before the page": {corev1.PodRunning, run(builder.MadeWith()), progress.Said{}, false, state.Progress{}},
-		"it is on the host network": {corev1.PodRunning, run(edit(func(pod *corev1.Pod) { pod.Spec.HostNetwork = true })), progress.Said{}, false,
-			state.Progress{Unread: "the pod has no address of its own: leave hostNetwork out of its template"}},
+		"an earlier process answers":                  {corev1.PodRunning, run(), progress.Said{Life: "3", Progress: state.Progress{Step: 7}}, true, state.Progress{Read: builder.Epoch}},
+		"another attempt answers":                     {corev1.PodRunning, run(), progress.Said{Attempt: "1", Progress: state.Progress{Step: 7}}, true, state.Progress{Read: builder.Epoch}},
+		"it starts":                                   {corev1.PodPending, run(), progress.Said{}, false, state.Progress{}},
+		"it has failed":                               {corev1.PodFailed, run(builder.Exit(1)), progress.Said{}, false, state.Progress{}},
+		"it was created before the page":              {corev1.PodRunning, run(builder.MadeWith()), progress.Said{}, false, state.Progress{}},
+		"it is on the host network, without the port": {corev1.PodRunning, run(onHost()), progress.Said{}, false, state.Progress{Unread: mustHold}},
+		"it is on the host network, and starts":       {corev1.PodRunning, run(builder.MadeWith("PORT"), edit(func(pod *corev1.Pod) { pod.Spec.HostNetwork = true }), declares(9500)), progress.Said{}, false, state.Progress{Unread: mustHold}},
+		"it is on the host network, with the port": {corev1.PodRunning, run(onHost(), declares(9500)), progress.Said{Progress: state.Progress{Step: 7, Renewed: builder.Epoch}}, true,
+			state.Progress{Step: 7, Renewed: builder.Epoch, Read: builder.Epoch}},
 		"it has the address of its node": {corev1.PodRunning, run(edit(func(pod *corev1.Pod) { pod.Status.PodIP = "192.168.0.1" })), progress.Said{}, false,
-			state.Progress{Unread: "the pod has no address of its own: leave hostNetwork out of its template"}},
+			state.Progress{Unread: "the pod has no address of its own"}},
 		"it has the address of the API server": {corev1.PodRunning, run(edit(func(pod *corev1.Pod) { pod.Status.PodIP = "10.96.0.1" })), progress.Said{}, false,
 			state.Progress{Unread: "the pod's address 10.96.0.1 is the address of the API server"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := builder.Job("j", builder.Workers(2), builder.Page(9500, 60, v1alpha1.StallRestart))
 			pages := &fixed{shown: Shown{Said: c.said, Read: builder.Epoch}}
-			cl := New(nil, nil, nil, testclock.NewFakePassiveClock(builder.Epoch), Options{Parallel: 1, Pages: pages, APIServer: progress.Hosts("https://10.96.0.1")})
+			cl := New(nil, nil, nil, testclock.NewFakePassiveClock(builder.Epoch), Options{Parallel: 1, Pages: pages, Fence: progress.Fence{Addresses: progress.Hosts("https://10.96.0.1")}})
 			s := builder.Snapshot(job, inPhase(c.phase, c.pod))
 			cl.addPage(s)
 			if (pages.watched != nil) != c.reads {
@@ -287,6 +290,36 @@ func TestThePageOfRank0IsReadWhileItRuns(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A port that an administrator forbids on nodes is not read, neither for reports nor for stacks, and the job shows why.
+func TestAForbiddenPortOfNodesIsNotRead(t *testing.T) {
+	ports, err := progress.ParsePorts([]string{"9500"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := builder.Job("j", builder.Workers(1), builder.Page(9500, 60, v1alpha1.StallRestart), builder.RunsSince(0))
+	pages := &fixed{}
+	cl := New(nil, nil, nil, testclock.NewFakePassiveClock(builder.Epoch), Options{Parallel: 1, Pages: pages, Fence: progress.Fence{NodePorts: ports}})
+	s := builder.Snapshot(job, builder.Running("worker", 0, onHost(), declares(9500), builder.Edit(func(pod *corev1.Pod) { pod.Status.PodIP = "192.168.0.7" })))
+	cl.addPage(s)
+	ranks, _ := cl.rankPages(s)
+	if pages.watched != nil || len(ranks) != 0 || s.Progress.Unread != "the operator's --forbidden-page-ports forbids the port 9500 of the page with hostNetwork: choose another progress.port" {
+		t.Errorf("the page %v is read, and %v for stacks: %q", pages.watched, ranks, s.Progress.Unread)
+	}
+}
+
+// onHost puts the pod on the network of its node, and lets its main container run.
+func onHost() builder.PodOption {
+	return builder.Edit(func(pod *corev1.Pod) {
+		pod.Spec.HostNetwork = true
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+	})
+}
+
+// declares names the port in the ports of the main container.
+func declares(port int32) builder.PodOption {
+	return builder.Edit(func(pod *corev1.Pod) { pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: port}} })
 }
 
 func inPhase(phase corev1.PodPhase, pod []builder.PodOption) builder.SnapshotOption {

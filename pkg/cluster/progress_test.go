@@ -1,17 +1,12 @@
 package cluster
 
 import (
-	"context"
 	"testing"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testclock "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
@@ -41,17 +36,6 @@ func TestARenewalFromTheFutureCountsAsNow(t *testing.T) {
 	}
 }
 
-// leases is a cache that has one Lease.
-type leases struct {
-	client.Client
-	lease *coordinationv1.Lease
-}
-
-func (l leases) Get(_ context.Context, _ client.ObjectKey, o client.Object, _ ...client.GetOption) error {
-	l.lease.DeepCopyInto(o.(*coordinationv1.Lease))
-	return nil
-}
-
 // Rank 0 of an attempt or a life that is over may still report from a node that is cut off only from its peers.
 func TestOnlyThePresentLifeReportsProgress(t *testing.T) {
 	for _, c := range []struct {
@@ -63,23 +47,10 @@ func TestOnlyThePresentLifeReportsProgress(t *testing.T) {
 	} {
 		job := builder.Job("j", builder.Workers(2), builder.Progress(60, v1alpha1.StallRestart))
 		job.Status.Attempt = 2
-		lease := build.ProgressLease(job)
-		renewed := metav1.NewMicroTime(builder.Epoch)
-		lease.Spec.RenewTime = &renewed
-		lease.Annotations = map[string]string{"trainingjob.dev/step": "7"}
-		for key, value := range map[string]string{"trainingjob.dev/attempt": c.attempt, "trainingjob.dev/life-number": c.life} {
-			if value != "" {
-				lease.Annotations[key] = value
-			}
-		}
 		leader, worker := state.Slot{Role: v1alpha1.Worker}, state.Slot{Role: v1alpha1.Worker, Index: 1}
-		s := &state.Observed{Job: job, Pods: []state.Pod{{Slot: leader, Number: 2_000_000}, {Slot: leader, Number: 2_000_004}, {Slot: worker, Number: 2_000_009}}}
-		cl := New(leases{lease: lease}, nil, nil, testclock.NewFakePassiveClock(builder.Epoch), Options{Parallel: 1})
-		if err := cl.addProgress(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
-		if got := s.Progress.Step == 7 && !s.Progress.Renewed.IsZero(); got != c.want || !s.HasLease {
-			t.Errorf("attempt %q, life %q: it counts %v, want %v; there is a Lease %v: %+v", c.attempt, c.life, got, c.want, s.HasLease, s.Progress)
+		o := &state.Observed{Job: job, Pods: []state.Pod{{Slot: leader, Number: 2_000_000}, {Slot: leader, Number: 2_000_004}, {Slot: worker, Number: 2_000_009}}}
+		if got := o.Heeds(c.attempt, c.life); got != c.want {
+			t.Errorf("attempt %q, life %q: it counts %v, want %v", c.attempt, c.life, got, c.want)
 		}
 	}
 }

@@ -126,7 +126,7 @@ func (c *Cluster) rankPages(s *state.Snapshot) (ranks []RankPage, more int) {
 		if !state.IsNeeded(r.Slot.Role) || r.State != state.Running || r.Pod.Page == 0 {
 			continue
 		}
-		address, err := c.options.PageAt(r.Pod.Address, r.Pod.Page)
+		address, err := c.options.PageAt(r.Pod)
 		switch {
 		case err != nil:
 		case len(ranks) == maxStacks:

@@ -177,7 +177,7 @@ func TestWhoIsAskedForStacks(t *testing.T) {
 				pods = append(pods, builder.Running("worker", i, at("10.1.1.1")))
 			}
 			pages := &fixed{}
-			cl := New(nil, nil, nil, testclock.NewFakePassiveClock(builder.Epoch.Add(now)), Options{Parallel: 1, Pages: pages, APIServer: progress.Hosts("https://10.96.0.1")})
+			cl := New(nil, nil, nil, testclock.NewFakePassiveClock(builder.Epoch.Add(now)), Options{Parallel: 1, Pages: pages, Fence: progress.Fence{Addresses: progress.Hosts("https://10.96.0.1")}})
 			s := builder.Snapshot(job, pods...)
 			cl.addStacks(s)
 			var asked []string

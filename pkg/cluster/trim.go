@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -90,17 +89,12 @@ func only(texts map[string]string, names ...string) map[string]string {
 	return kept
 }
 
-// trimChild returns a Service, a Lease or a pod group with only what decisions read. Users may write all of them, and attach a
+// trimChild returns a Service or a pod group with only what decisions read. Users may write them, and attach a
 // megabyte to each. A trimmed object is never written back: the API server gets patches and deletions with the UID.
 func trimChild(o any) (any, error) {
 	switch child := o.(type) {
 	case *corev1.Service:
 		return &corev1.Service{ObjectMeta: identity(child)}, nil
-	case *coordinationv1.Lease:
-		return &coordinationv1.Lease{
-			ObjectMeta: identity(child, v1alpha1.AnnotationStep, v1alpha1.AnnotationAttempt, v1alpha1.AnnotationLifeNumber, v1alpha1.AnnotationCheckpoint, v1alpha1.AnnotationSavedFor),
-			Spec:       coordinationv1.LeaseSpec{RenewTime: child.Spec.RenewTime},
-		}, nil
 	}
 	if object, isObject := o.(state.Object); isObject {
 		return trimGroup(object), nil

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,12 +39,6 @@ var metadata = rapid.Custom(func(t *rapid.T) metav1.ObjectMeta {
 	if rapid.Bool().Draw(t, "deleted") {
 		m.DeletionTimestamp = ptr.To(when.Draw(t, "deletion"))
 	}
-	for _, name := range []string{v1alpha1.AnnotationAttempt, v1alpha1.AnnotationStep, v1alpha1.AnnotationSavedFor} {
-		if rapid.Bool().Draw(t, name) {
-			m.Annotations[name] = rapid.SampledFrom([]string{"", "0", "7", "-1", "0-1", strings.Repeat("7", 2000)}).Draw(t, "text")
-		}
-	}
-	m.Annotations[v1alpha1.AnnotationCheckpoint] = rapid.SampledFrom([]string{"", "000007-000012000", "s3://b/\x1b[2J"}).Draw(t, "checkpoint")
 	return m
 })
 
@@ -53,18 +46,12 @@ var child = rapid.Custom(func(t *rapid.T) client.Object {
 	m, minimum := metadata.Draw(t, "metadata"), rapid.Int32Range(0, 9).Draw(t, "minimum")
 	status := rapid.SampledFrom([]string{"True", "False", "Unknown"}).Draw(t, "status")
 	reason, message, at := word.Draw(t, "reason"), strings.Repeat("é", rapid.IntRange(0, 20_000).Draw(t, "message")), when.Draw(t, "time")
-	switch rapid.IntRange(0, 4).Draw(t, "kind") {
+	switch rapid.IntRange(0, 3).Draw(t, "kind") {
 	case 0:
 		return &corev1.Service{ObjectMeta: m, Spec: corev1.ServiceSpec{ExternalIPs: []string{"10.0.0.1"}}}
 	case 1:
-		lease := &coordinationv1.Lease{ObjectMeta: m, Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To(message)}}
-		if rapid.Bool().Draw(t, "renewed") {
-			lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(at.Time))
-		}
-		return lease
-	case 2:
 		return &coschedulingv1alpha1.PodGroup{ObjectMeta: m, Spec: coschedulingv1alpha1.PodGroupSpec{MinMember: minimum}}
-	case 3:
+	case 2:
 		return &volcanov1beta1.PodGroup{ObjectMeta: m, Spec: volcanov1beta1.PodGroupSpec{MinMember: minimum, Queue: message},
 			Status: volcanov1beta1.PodGroupStatus{
 				Phase: rapid.SampledFrom([]volcanov1beta1.PodGroupPhase{volcanov1beta1.PodGroupPending, volcanov1beta1.PodGroupInqueue, volcanov1beta1.PodGroupRunning}).Draw(t, "phase"),
@@ -85,8 +72,6 @@ type facts struct {
 	UID, Version string
 	Ours, Listed bool
 	Deleted      bool
-	OnFirst      bool
-	Progress     state.Progress
 	Minimum      [3]int32
 	Waiting      [3]state.Trouble
 }
@@ -99,8 +84,6 @@ func factsOf(o client.Object) facts {
 	switch o := o.(type) {
 	case *corev1.Service:
 		f.Listed = false
-	case *coordinationv1.Lease:
-		f.Listed, f.OnFirst, f.Progress = false, (&state.Observed{Job: &v1alpha1.TrainingJob{}}).Heeds(state.ReporterOf(o)), state.ProgressOf(o)
 	default:
 		for i, provider := range gang.Providers {
 			f.Minimum[i], f.Waiting[i] = provider.Read(o.(state.Object))
@@ -109,7 +92,7 @@ func factsOf(o client.Object) facts {
 	return f
 }
 
-// What the cache drops from Services, Leases and pod groups changes no decision, and attachments do not stay.
+// What the cache drops from Services and pod groups changes no decision, and attachments do not stay.
 func TestATrimmedChildTellsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		full := child.Draw(t, "child")

@@ -29,7 +29,7 @@ func (s *shared) trimPod(o any) (any, error) {
 	}
 	trimmed := &corev1.Pod{
 		ObjectMeta: identity(pod, kept...),
-		Spec:       corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: s.containersOf(pod), Volumes: claims},
+		Spec:       corev1.PodSpec{NodeName: pod.Spec.NodeName, HostNetwork: pod.Spec.HostNetwork, Containers: s.containersOf(pod), Volumes: claims},
 		Status: corev1.PodStatus{
 			Phase: pod.Status.Phase, NominatedNodeName: short(pod.Status.NominatedNodeName), Reason: short(pod.Status.Reason), Message: message(pod.Status.Message), Conditions: conditions(pod),
 			ContainerStatuses:     states(pod.Status.ContainerStatuses, state.MainContainer(pod), isRestartable(pod)),
@@ -93,7 +93,7 @@ func relevantContainers(pod *corev1.Pod) []corev1.Container {
 			kept.Image = short(c.Image)
 		}
 		if c.Name == main {
-			kept.Env = markersOf(c)
+			kept.Env, kept.Ports = markersOf(c), portOf(pod)
 		}
 		list = append(list, kept)
 	}
@@ -103,15 +103,22 @@ func relevantContainers(pod *corev1.Pod) []corev1.Container {
 // markersOf returns the variables that show which features the pod was created with. It keeps only their names, and the port of the page.
 func markersOf(c *corev1.Container) []corev1.EnvVar {
 	var kept []corev1.EnvVar
-	for _, name := range []string{v1alpha1.EnvProgressLease, v1alpha1.EnvStopFile} {
-		if state.HasEnv(c.Env, name) {
-			kept = append(kept, corev1.EnvVar{Name: name})
-		}
+	if state.HasEnv(c.Env, v1alpha1.EnvStopFile) {
+		kept = append(kept, corev1.EnvVar{Name: v1alpha1.EnvStopFile})
 	}
 	if port := state.EnvOf(c.Env, v1alpha1.EnvProgressPort); port != "" {
 		kept = append(kept, corev1.EnvVar{Name: v1alpha1.EnvProgressPort, Value: short(port)})
 	}
 	return kept
+}
+
+// portOf returns the port of the progress page of a pod on the network of its node, if its main container declares it.
+func portOf(pod *corev1.Pod) []corev1.ContainerPort {
+	port := state.PagePort(pod)
+	if port == nil || !pod.Spec.HostNetwork {
+		return nil
+	}
+	return []corev1.ContainerPort{{ContainerPort: port.ContainerPort}}
 }
 
 // matching returns one restart rule that matches the exit code of a terminated container; nil if none does. A template may have

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -49,7 +48,7 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 	if err != nil {
 		return fmt.Errorf("registering the metrics: %w", err)
 	}
-	o.Cluster.APIServer = progress.Hosts(mgr.GetConfig().Host)
+	o.Cluster.Fence.Addresses = progress.Hosts(mgr.GetConfig().Host)
 	reads := make(chan event.TypedGenericEvent[client.ObjectKey])
 	wake := func(job client.ObjectKey) {
 		select {
@@ -81,7 +80,6 @@ func watch(ctx context.Context, mgr manager.Manager, r *Reconciler, o Options, r
 		For(&v1alpha1.TrainingJob{}).
 		Watches(&corev1.Pod{}, podEvents(r.cluster)).
 		Owns(&corev1.Service{}, builder.MatchEveryOwner, builder.WithPredicates(predicate.NewPredicateFuncs(isServiceOfJob))).
-		Watches(&coordinationv1.Lease{}, leaseEvents()).
 		WatchesRawSource(source.TypedChannel(reads, readEvents())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: o.Concurrent, RateLimiter: reconcile.Retries[ctrl.Request](), NewQueue: fairQueues(o.Concurrent, &r.waiting)})
 	if o.Cluster.WatchNodes {

@@ -54,21 +54,6 @@ func isServiceOfJob(o client.Object) bool {
 	return ref != nil && ref.Name == o.GetName()
 }
 
-// leaseEvents requests a reconcile of a progress Lease's job, after the time that LeaseDelay returns.
-func leaseEvents() handler.EventHandler {
-	add := func(was, is, o client.Object, q queue) {
-		if ref := state.OwnerOf(o); ref != nil {
-			job := types.NamespacedName{Namespace: o.GetNamespace(), Name: ref.Name}
-			q.AddAfter(ctrl.Request{NamespacedName: job}, reconcile.LeaseDelay(was, is))
-		}
-	}
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { add(nil, e.Object, e.Object, q) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { add(e.Object, nil, e.Object, q) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { add(e.ObjectOld, e.ObjectNew, e.ObjectNew, q) },
-	}
-}
-
 // readEvents requests a reconcile of a job whose progress page was read.
 func readEvents() handler.TypedEventHandler[client.ObjectKey, ctrl.Request] {
 	return handler.TypedFuncs[client.ObjectKey, ctrl.Request]{

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
@@ -98,46 +97,5 @@ func TestAServiceOfAReplicaRequestsNoReconcile(t *testing.T) {
 		if got := isServiceOfJob(&corev1.Service{ObjectMeta: c.service}); got != c.want {
 			t.Errorf("%s requests a reconcile: %t, want %t", name, got, c.want)
 		}
-	}
-}
-
-// A program may renew its Lease as often as it likes: the reconciles of its job, which list the pods, stay few.
-func TestRenewalsOfALeaseAreGathered(t *testing.T) {
-	lease := func(version string) *coordinationv1.Lease {
-		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-			Name: "j-progress", Namespace: "team-a", ResourceVersion: version, OwnerReferences: podWith(corev1.PodRunning).OwnerReferences,
-		}}
-	}
-	const renewed = time.Second
-	events := map[string]struct {
-		send func(handler.EventHandler, queue)
-		want map[string]time.Duration
-	}{
-		"created": {func(h handler.EventHandler, q queue) {
-			h.Create(context.Background(), event.CreateEvent{Object: lease("1")}, q)
-		}, map[string]time.Duration{"team-a/j": atOnce}},
-		"renewed": {func(h handler.EventHandler, q queue) {
-			h.Update(context.Background(), event.UpdateEvent{ObjectOld: lease("1"), ObjectNew: lease("2")}, q)
-		}, map[string]time.Duration{"team-a/j": renewed}},
-		"answers a request to stop": {func(h handler.EventHandler, q queue) {
-			answer := lease("2")
-			answer.Annotations = map[string]string{v1alpha1.AnnotationSavedFor: "0-1"}
-			h.Update(context.Background(), event.UpdateEvent{ObjectOld: lease("1"), ObjectNew: answer}, q)
-		}, map[string]time.Duration{"team-a/j": atOnce}},
-		"deleted": {func(h handler.EventHandler, q queue) {
-			h.Delete(context.Background(), event.DeleteEvent{Object: lease("2")}, q)
-		}, map[string]time.Duration{"team-a/j": atOnce}},
-		"no job's": {func(h handler.EventHandler, q queue) {
-			h.Create(context.Background(), event.CreateEvent{Object: &coordinationv1.Lease{}}, q)
-		}, map[string]time.Duration{}},
-	}
-	for name, e := range events {
-		t.Run(name, func(t *testing.T) {
-			q := &requests{looks: map[string]time.Duration{}}
-			e.send(leaseEvents(), q)
-			if diff := cmp.Diff(e.want, q.looks); diff != "" {
-				t.Errorf("looks (-want +got):\n%s", diff)
-			}
-		})
 	}
 }

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +22,7 @@ import (
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/progress"
 	"github.com/trainingjob/operator/pkg/reconcile"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // Operator is the client as which the operator writes.
@@ -50,7 +52,8 @@ func newOperator(s *server.Server, names *Names, lostAfter time.Duration, post f
 	o := &operator{server: s, job: client.ObjectKeyFromObject(names.job), retries: reconcile.Retries[client.ObjectKey]()}
 	settings := options(lostAfter)
 	o.pages.Pages = cluster.NewPages(progress.NewReader(), clock.RealClock{}, func(client.ObjectKey) { post(o.queue.Now) })
-	settings.Pages, settings.PageAt = &o.pages, names.Page
+	settings.Pages = &o.pages
+	settings.PageAt = func(p *state.Pod) (netip.AddrPort, error) { return names.Page(p.Address, p.Page) }
 	o.cache = s.NewCache(manager.Views(settings.Signals), func(server.Kind) int { return 0 })
 	kube := &server.Client{
 		Reader: &server.Reader{Source: o.cache, Indexes: manager.Indexes(), Await: func(server.Kind) { o.catchUp() }},

@@ -92,10 +92,6 @@ func (o *Options) checkFaults() error {
 // dropClusterParts takes away what needs other parts of a cluster.
 func (o *Options) dropClusterParts() (notes []string) {
 	spec := &o.Job.Spec
-	if state.ReportsByLease(spec) {
-		spec.Progress = nil
-		notes = append(notes, "spec.progress is left out, because a local run has no API server for its Lease: write progress.port to see steps and to find hangs.")
-	}
 	if s := spec.Scheduling; s != nil && s.Gang != "" && s.Gang != v1alpha1.GangNone {
 		spec.Scheduling = nil
 		notes = append(notes, "spec.scheduling is left out: there is no gang scheduler.")

@@ -156,9 +156,6 @@ func createMissing(s *state.Snapshot, v *policy.Verdict) (steps []Step, wake tim
 	if !s.HasService && !state.HasReplicaServices(s.Job) {
 		steps = append(steps, CreateService{build.Service(s.Job, framework.Ports(s.Job))})
 	}
-	if state.ReportsByLease(&s.Job.Spec) && !s.HasLease {
-		steps = append(steps, CreateLease{build.ProgressLease(s.Job)})
-	}
 	if next := nextAttempt(s); s.Now.Before(next) {
 		return steps, state.Earliest(wake, next)
 	}
@@ -217,5 +214,5 @@ func missing(s *state.Snapshot) []*state.Replica {
 }
 
 func isIncomplete(s *state.Snapshot) bool {
-	return !s.HasService || state.ReportsByLease(&s.Job.Spec) && !s.HasLease || len(due(s)) > 0
+	return !s.HasService || len(due(s)) > 0
 }

@@ -72,6 +72,8 @@ func isStopping(status *v1alpha1.TrainingJobStatus) bool {
 func setRedoStep(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 	since := state.TrueSince(&s.Job.Status, v1alpha1.ConditionRunning)
 	switch {
+	case !state.ReportsByPage(&s.Job.Spec): // no report would show that the step is reached again
+		next.Memory.RedoStep = 0
 	case next.Attempt > s.Job.Status.Attempt:
 		next.Memory.RedoStep = s.HighestStep()
 	case !since.IsZero() && s.Progress.Renewed.After(since) && s.Progress.Step >= next.Memory.RedoStep:

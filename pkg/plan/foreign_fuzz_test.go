@@ -6,9 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
@@ -42,10 +40,9 @@ func FuzzForeignWords(f *testing.F) {
 
 // listeners returns snapshots of jobs with these messages from all sources.
 func listeners(reason, message string, which uint8) []*state.Snapshot {
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
-		v1alpha1.AnnotationCheckpoint: message, v1alpha1.AnnotationStep: "7", v1alpha1.AnnotationSavedFor: reason,
-	}}}
-	reported := func(o *state.Observed) { o.HasLease, o.Progress = true, state.ProgressOf(lease) }
+	reported := func(o *state.Observed) {
+		o.Progress = state.Progress{Renewed: builder.Epoch, Step: 7, Checkpoint: state.Printable(state.Cut(message, state.MaxWords)), SavedFor: state.Cut(reason, state.MaxWords)}
+	}
 	annotated := func(job *v1alpha1.TrainingJob) {
 		job.Annotations = map[string]string{v1alpha1.AnnotationQueueMessage: message, v1alpha1.AnnotationRestart: reason}
 	}

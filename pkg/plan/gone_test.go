@@ -48,6 +48,15 @@ func TestAPodThatIsGoneBeforeItRanGetsItsNextLife(t *testing.T) {
 	}
 }
 
+// The same while a pod of a former life still ends: the pod of the present life may have run and gone before this process began.
+func TestAPodThatThisProcessNeverSawGetsItsNextLife(t *testing.T) {
+	job := builder.Job("j", builder.Workers(2), builder.StartedAt(0), created, builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "1:1"}))
+	p := plan.Make(builder.Snapshot(job, builder.FirstLook(), builder.Running("worker", 0), builder.Running("worker", 1, builder.Life(0, 0))))
+	if p.Status.Memory.Lives != 1 {
+		t.Errorf("lives %d, want 1", p.Status.Memory.Lives)
+	}
+}
+
 // A succeeded replica never runs again, but one that scaling removed begins anew when it comes back.
 func TestAWorkerThatSucceededAndWasScaledAwayComesBack(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2), builder.Elastic(1, 4), builder.StartedAt(0), created,

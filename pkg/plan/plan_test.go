@@ -33,8 +33,6 @@ func lines(steps []plan.Step) []string {
 		switch step := step.(type) {
 		case plan.CreateService:
 			text = append(text, "create service "+step.Service.Name)
-		case plan.CreateLease:
-			text = append(text, "create lease "+step.Lease.Name)
 		case plan.CreateSSHKey:
 			text = append(text, "create secret "+step.Name)
 		case plan.CreatePod:

@@ -16,27 +16,13 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// The Lease is created with the Service, before any pod could read it.
-func TestTheProgressLeaseComesFirst(t *testing.T) {
-	job := builder.Job("j", builder.Workers(1), builder.Progress(60, v1alpha1.StallNotify))
-	checkSteps(t, []stepCase{
-		{"Service, Lease, pods", job, seen(builder.NoService()), []string{"create service j", "create lease j-progress", "create j-worker-0"}, 0},
-		{"a deleted one is created again", job, seen(builder.Running("worker", 0)), []string{"create lease j-progress"}, 0},
-		{"one that is there is left alone", job, seen(builder.Running("worker", 0), builder.Reported(1, 0)), nil, 0},
-		{"a job that does not report has none", builder.Job("j", builder.Workers(1)), seen(builder.Running("worker", 0)), nil, 0},
-		{"nor has one that serves a page", builder.Job("j", builder.Workers(1), builder.Page(9500, 60, v1alpha1.StallNotify)), seen(builder.NoService()), []string{"create service j", "create j-worker-0"}, 0},
-		{"a suspended job gets none", builder.Job("j", builder.Workers(1), builder.Progress(60, v1alpha1.StallNotify), builder.Suspended(),
-			builder.Condition(v1alpha1.ConditionSuspended, true, "", 0)), nil, nil, 0},
-	})
-}
-
 // The history of a job that stops reporting, with action Notify: it has one Event, and a renewal ends the stall.
 func TestProgressingIsTold(t *testing.T) {
 	running := seen(builder.Running("worker", 0))
 	job := underWay(t, takenOn(t, builder.Workers(1), builder.Progress(60, v1alpha1.StallNotify)), running...)
 	expect := func(what string, now time.Duration, progressing string, events int, step int64, renewed time.Duration) {
 		t.Helper()
-		s := builder.Snapshot(job, append(running, builder.Reported(step, renewed), builder.Now(now))...)
+		s := builder.Snapshot(job, append(running, builder.Reported(step, renewed), builder.Read(now), builder.Now(now))...)
 		p := plan.Make(s)
 		got := ""
 		if c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionProgressing); c != nil {
@@ -49,7 +35,7 @@ func TestProgressingIsTold(t *testing.T) {
 		job = after(t, s)
 	}
 	const made = "True ProgressMade: The training reports in time."
-	const stalled = "False ProgressStalled: No progress: the Lease j-progress was not renewed for 1m0s; the last step was 7."
+	const stalled = "False ProgressStalled: No progress: worker-0 has not reported for 1m0s; the last step was 7."
 	expect("a renewal from before the job ran does not count", 20*second, "", 0, 5, 5*second)
 	expect("the first renewal", 30*second, made, 0, 7, 25*second)
 	expect("the last second", 84*second, made, 0, 7, 25*second)
@@ -133,13 +119,13 @@ func TestAStepAloneIsWrittenOnceAMinute(t *testing.T) {
 func TestAStallRestartsTheJobOnce(t *testing.T) {
 	running := seen(builder.Running("worker", 0), builder.Reported(7, 20*second))
 	job := underWay(t, takenOn(t, builder.Workers(1), builder.Progress(60, v1alpha1.StallRestart)), running...)
-	s := builder.Snapshot(job, append(running, builder.Now(80*second))...)
+	s := builder.Snapshot(job, append(running, builder.Now(80*second), builder.Read(80*second))...)
 	p := plan.Make(s)
 	if got := p.Status; got.Attempt != 1 || got.Incidents[0].Cause != v1alpha1.CauseHang || got.Budgets[0].Name != v1alpha1.BudgetHangRestarts || got.Memory.RestartsWithoutProgress != 1 {
 		t.Errorf("attempt %d, incidents %+v, budgets %+v, %d restarts without progress", got.Attempt, got.Incidents, got.Budgets, got.Memory.RestartsWithoutProgress)
 	}
-	want := []plan.Event{{Type: warning, Reason: "Restarting", Action: "Job", Message: "worker-0 on node-worker-0 hangs (ProgressStalled: the Lease j-progress was not" +
-		" renewed for 1m0s; the last step was 7): the whole job restarts as attempt 1, restart 1 of 5."}}
+	want := []plan.Event{{Type: warning, Reason: "Restarting", Action: "Job", Message: "worker-0 on node-worker-0 hangs (ProgressStalled: worker-0 has not reported" +
+		" for 1m0s; the last step was 7): the whole job restarts as attempt 1, restart 1 of 5."}}
 	if diff := cmp.Diff(want, p.Events); diff != "" {
 		t.Errorf("Events (-want +got):\n%s", diff)
 	}

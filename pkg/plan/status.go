@@ -38,7 +38,7 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 	}
 	writeMemory(&next, memory)
 	// a missing replica may have had a pod that this process never saw: its next pod gets a number that no earlier process has
-	mayHaveMissed := s.FirstLook && s.Is(v1alpha1.ConditionCreated) && !s.IsFinished() && len(missing(s)) > 0
+	mayHaveMissed := s.FirstLook && s.Is(v1alpha1.ConditionCreated) && !s.IsFinished() && s.Any(func(r *state.Replica) bool { return r.State == state.Missing })
 	resumes := s.Job.Status.StartTime != nil && leavesSuspension(s, v)
 	if resumes || beginsLives(&s.Job.Status, &next) || mayHaveMissed {
 		next.Memory.Lives = state.NextLives(&s.Job.Status, next.Attempt)
@@ -100,8 +100,12 @@ func readyOf(next *v1alpha1.TrainingJobStatus) string {
 // renewalEvery is how old the recorded renewal may get if nothing else changes in the status. A job renews far more often.
 const renewalEvery = 5 * time.Minute
 
-// setProgress records the latest report, if there is one.
+// setProgress records the latest report, if there is one. A job without a page has no report: its last one would only grow old.
 func setProgress(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
+	if !state.ReportsByPage(&s.Job.Spec) {
+		next.Progress = nil
+		return
+	}
 	if s.Progress.Renewed.IsZero() {
 		return
 	}

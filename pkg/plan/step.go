@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -23,7 +22,7 @@ const (
 	WhySpare        = "a spare is not needed, or makes way"
 )
 
-// Step is one write to take: a CreateService, CreateLease, CreateSSHKey, CreateGroup, ResizeGroup, DeleteGroup, CreatePod, RestartPod,
+// Step is one write to take: a CreateService, CreateSSHKey, CreateGroup, ResizeGroup, DeleteGroup, CreatePod, RestartPod,
 // AskPod, FencePod, DeletePod or DeleteJob.
 type Step interface {
 	// String describes the step: "create j-worker-0".
@@ -50,7 +49,7 @@ const (
 // StageOf returns the stage of a step.
 func StageOf(step Step) Stage {
 	switch step := step.(type) {
-	case CreateService, CreateLease, CreateSSHKey, CreateGroup, ResizeGroup:
+	case CreateService, CreateSSHKey, CreateGroup, ResizeGroup:
 		return Prerequisites
 	case CreatePod:
 		return step.Stage
@@ -60,9 +59,6 @@ func StageOf(step Step) Stage {
 
 // CreateService creates the job's headless Service.
 type CreateService struct{ Service *corev1.Service }
-
-// CreateLease creates the job's progress Lease.
-type CreateLease struct{ Lease *coordinationv1.Lease }
 
 // CreateSSHKey creates the Secret of that name with a new key, unless there is one.
 type CreateSSHKey struct{ Name string }
@@ -145,7 +141,6 @@ type DeletePod struct {
 type DeleteJob struct{ UID types.UID }
 
 func (s CreateService) String() string { return "create service " + s.Service.Name }
-func (s CreateLease) String() string   { return "create lease " + s.Lease.Name }
 func (s CreateSSHKey) String() string  { return "create secret " + s.Name }
 func (s CreateGroup) String() string   { return "create group " + s.Group.GetName() }
 func (s ResizeGroup) String() string   { return "resize group " + s.Name }

@@ -12,7 +12,7 @@
 //	stranded    a replica fits nowhere in the domain of the other replicas
 //	late        startupDeadlineSeconds are over and not all replicas run
 //	unplaced    scheduling.timeoutSeconds are over and not every pod has a node
-//	stalled     the progress Lease was not renewed in time
+//	stalled     rank 0 has not reported in time
 //
 // A rule that waits for a checkpoint or for other ranks rules Hold. Then only the breakers can overrule it: success, and the
 // deadlines of the whole job.

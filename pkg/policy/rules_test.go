@@ -77,7 +77,7 @@ func TestWhatRulesSay(t *testing.T) {
 	hangs := func(rules ...rule) *v1alpha1.TrainingJob {
 		return builder.Job("j", builder.Workers(1), builder.RunsSince(0), builder.Progress(30, v1alpha1.StallRestart), builder.Rules(rules...))
 	}
-	hang := seen(builder.Running("worker", 0))
+	hang := seen(builder.Running("worker", 0), builder.Read(60*second))
 	byRule := judged{Ruling: policy.Fail, Reason: v1alpha1.ReasonFailJobRule}
 	ruled := func(reason string, orders ...string) judged {
 		return judged{Ruling: policy.Restart, Reason: reason, Restarts: orders}

@@ -93,6 +93,9 @@ func whyStalled(s *state.Snapshot) string {
 // whyUnread returns why the operator has not been able to read the page of the training for too long; else it is empty. The training may
 // well make progress, so it does not hang.
 func whyUnread(s *state.Snapshot) string {
+	if s.Job.Spec.Progress != nil && !state.ReportsByPage(&s.Job.Spec) {
+		return "spec.progress has no port, so no hang is detected: write progress.port"
+	}
 	if deadline := s.StallDeadline(); deadline.IsZero() || s.Now.Before(deadline) || s.HasStalled() {
 		return ""
 	}
@@ -104,10 +107,7 @@ func stallMessage(s *state.Snapshot) string {
 	if highest := s.HighestStep(); highest > 0 {
 		step = fmt.Sprintf("the last step was %d", highest)
 	}
-	if state.ReportsByPage(&s.Job.Spec) {
-		return fmt.Sprintf("%s has not reported for %v; %s", state.Leader(&s.Job.Spec), state.StallAfter(s.Job.Spec.Progress), step)
-	}
-	return fmt.Sprintf("the Lease %s was not renewed for %v; %s", state.LeaseName(s.Job.Name), state.StallAfter(s.Job.Spec.Progress), step)
+	return fmt.Sprintf("%s has not reported for %v; %s", state.Leader(&s.Job.Spec), state.StallAfter(s.Job.Spec.Progress), step)
 }
 
 // restartsWithoutProgress returns the number of restarts that count as stuck since the last newer step.
@@ -122,7 +122,7 @@ func restartsWithoutProgress(s *state.Snapshot) int32 {
 // and the training itself is to blame. A loss or a request is no fault of the training, and a replica that is replaced alone does
 // not set the others back.
 func countsAsStuck(s *state.Snapshot, incident *v1alpha1.Incident) bool {
-	return s.Job.Spec.Progress != nil && s.HighestStep() > 0 && incident.Charged && incident.Scope == v1alpha1.ScopeJob
+	return state.ReportsByPage(&s.Job.Spec) && s.HighestStep() > 0 && incident.Charged && incident.Scope == v1alpha1.ScopeJob
 }
 
 // isStuck reports whether too many restarts without progress forbid another one.

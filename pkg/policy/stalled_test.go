@@ -32,11 +32,13 @@ func TestStalled(t *testing.T) {
 	}
 	runs := builder.RunsSince(10 * second)
 	seenAt := func(now int, options ...builder.SnapshotOption) []builder.SnapshotOption {
-		return append(options, builder.Running("master", 0), builder.Running("worker", 0), builder.Now(timesSecond(now)))
+		return append(options, builder.Running("master", 0), builder.Running("worker", 0), builder.Now(timesSecond(now)), builder.Read(timesSecond(now)))
 	}
 	hangs := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonHang, Restarts: []string{"master-0 Hang Job charged"}}
 	replaced := builder.Status(func(status *v1alpha1.TrainingJobStatus) { status.NextStartTime = builder.TimePtr(50 * second) })
+	former := builder.Page(0, 100, v1alpha1.StallRestart)
 	check(t, []judgeCase{
+		{"a job without a page, as of former versions, does not hang", job(former, runs), seenAt(10_000), judged{}},
 		{"a job that runs is looked at when it will have stalled", job(again, runs), seenAt(60), judged{Wake: 110 * second}},
 		{"Restart: the whole job restarts then, its leader as the witness", job(again, runs), seenAt(110), hangs},
 		{"Notify: nothing restarts", job(notify, runs), seenAt(110), judged{}},
@@ -73,7 +75,7 @@ func TestAPageThatWasNotReadIsNoHang(t *testing.T) {
 		{"the network has forbidden it since", again, seenAt(10_000, builder.Reported(7, 50*second), builder.Read(60*second), builder.Unread("no connection within 2s")), judged{}},
 		{"before the deadline it is looked at then", again, seenAt(60, builder.Reported(7, 50*second), builder.Read(55*second)), judged{Wake: 150 * second}},
 		{"Notify: nothing restarts", job(v1alpha1.StallNotify), seenAt(111, builder.Read(110*second)), judged{}},
-		{"a pod that was created for a Lease", again, seen(builder.Running("master", 0, builder.MadeWith()), builder.Running("worker", 0), builder.Read(110*second), builder.Now(111*second)), judged{}},
+		{"a pod that was created without a page", again, seen(builder.Running("master", 0, builder.MadeWith()), builder.Running("worker", 0), builder.Read(110*second), builder.Now(111*second)), judged{}},
 	})
 	for want, options := range map[string][]builder.SnapshotOption{
 		"":                        {builder.Unread("no connection within 2s"), builder.Now(109 * second)},
@@ -122,14 +124,14 @@ func TestAHangIsExplained(t *testing.T) {
 	}
 }
 
-// Only a process with the Lease can fail to renew it. Replacing other replicas does not move its clock.
+// Only a process with the port of the page can fail to report. Replacing other replicas does not move its clock.
 func TestWhoCanHang(t *testing.T) {
 	again := builder.Progress(100, v1alpha1.StallRestart)
 	job := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
 		return builder.Job("j", append([]builder.JobOption{builder.Workers(2), builder.Evaluators(1), builder.RunsSince(10 * second), again}, options...)...)
 	}
-	others := seen(builder.Running("worker", 1), builder.Running("evaluator", 0), builder.Now(110*second))
-	with := func(first builder.SnapshotOption) []builder.SnapshotOption { return append(others[:3:3], first) }
+	others := seen(builder.Running("worker", 1), builder.Running("evaluator", 0), builder.Now(110*second), builder.Read(110*second))
+	with := func(first builder.SnapshotOption) []builder.SnapshotOption { return append(others[:4:4], first) }
 	hangs := func(who string) judged {
 		return judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonHang, Restarts: []string{who + " Hang Job charged"}}
 	}
@@ -138,7 +140,7 @@ func TestWhoCanHang(t *testing.T) {
 	}
 	ps := seen(builder.Running("ps", 0), builder.Running("worker", 0), builder.Running("worker", 1), builder.Running("evaluator", 0), builder.Now(110*second))
 	check(t, []judgeCase{
-		{"rank 0, which renews the Lease no more", job(), with(builder.Running("worker", 0)), hangs("worker-0")},
+		{"rank 0, which reports no more", job(), with(builder.Running("worker", 0)), hangs("worker-0")},
 		{"not one that was made before spec.progress", job(), with(builder.Running("worker", 0, builder.MadeWith())), judged{}},
 		{"not one that has finished, while others work on", job(builder.AllWorkers()), with(builder.Succeeded("worker", 0)), judged{}},
 		{"not one that waits for a node", job(), with(builder.Pending("worker", 0)), judged{}},
@@ -153,10 +155,10 @@ func TestWhoCanHang(t *testing.T) {
 func TestAHangIsToldWithTheLastStep(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1), builder.RunsSince(0), builder.Progress(30, v1alpha1.StallRestart))
 	for step, want := range map[int64]string{
-		0: "worker-0 on node-worker-0 hangs (ProgressStalled: the Lease j-progress was not renewed for 30s; no step was reported)",
-		7: "worker-0 on node-worker-0 hangs (ProgressStalled: the Lease j-progress was not renewed for 30s; the last step was 7)",
+		0: "worker-0 on node-worker-0 hangs (ProgressStalled: worker-0 has not reported for 30s; no step was reported)",
+		7: "worker-0 on node-worker-0 hangs (ProgressStalled: worker-0 has not reported for 30s; the last step was 7)",
 	} {
-		v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Reported(step, 20*second)))
+		v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Reported(step, 20*second), builder.Read(60*second)))
 		if v.Failure == nil {
 			t.Fatalf("step %d: no failure", step)
 		}
@@ -182,6 +184,7 @@ func TestRestartsWithoutProgress(t *testing.T) {
 	preempted := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonReplicaPreempted, Restarts: []string{"worker-1 Preempted Job free"}}
 	check(t, []judgeCase{
 		{"three in a row are the limit", job(reported(7, 3)), exit(builder.Reported(7, 0)), stuck},
+		{"a job without a page has no limit", job(reported(7, 3), builder.Page(0, 100, v1alpha1.StallNotify)), exit(), own},
 		{"two are not", job(reported(7, 2)), exit(builder.Reported(7, 0)), own},
 		{"another limit", job(reported(7, 1), limit(1)), exit(), stuck},
 		{"0 turns it off", job(reported(7, 1000), limit(0)), exit(), own},

@@ -1,6 +1,6 @@
 // Package progress reads the pages of trainings.
 //
-//	Address   the address of a pod's page, or why the operator requests nothing from there
+//	Fence     the address of a pod's page, or why the operator requests nothing from there
 //	Reader    makes one bounded request: a fixed path, no redirect, no proxy, no credentials
 //	Parse     the report of a page
 //	Pace      the replicas that make fewer steps than the others

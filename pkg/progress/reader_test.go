@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // aPod is the address of a page in these tests. The dialer of a test connects to a server of the test instead.
@@ -156,7 +158,7 @@ func TestANetworkThatForbidsTheReadIsNotSilence(t *testing.T) {
 }
 
 func TestAddress(t *testing.T) {
-	apiServer := Hosts("https://10.96.0.1:443")
+	fence := Fence{Addresses: Hosts("https://10.96.0.1:443")}
 	for _, c := range []struct {
 		ip   string
 		port int32
@@ -172,9 +174,42 @@ func TestAddress(t *testing.T) {
 		{"10.96.0.1", 9500, ""}, {"::ffff:10.96.0.1", 9500, ""},
 		{"10.1.2.3", 0, ""}, {"10.1.2.3", 443, ""}, {"10.1.2.3", 65536, ""}, {"10.1.2.3", -1, ""},
 	} {
-		got, err := Address(c.ip, c.port, apiServer)
+		got, err := fence.AddressOf(&state.Pod{Address: c.ip, Page: c.port})
 		if (err != nil) != (c.want == "") || err == nil && got.String() != c.want {
 			t.Errorf("%s, port %d: %v, error %v, want %q", c.ip, c.port, got, err, c.want)
+		}
+	}
+}
+
+// On the network of a node some ports are those of Kubernetes, and an administrator forbids others. A pod of the pods' network may use them.
+func TestPortsOfNodes(t *testing.T) {
+	ports, err := ParsePorts([]string{"9100", "9400-9410"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fence := Fence{Addresses: Hosts("https://192.168.0.1:6443"), NodePorts: ports}
+	for port, want := range map[int32]string{
+		9500: "", 2378: "", 2382: "", 6442: "", 6444: "", 10247: "", 10261: "", 9099: "", 9101: "", 9399: "", 9411: "",
+		2379: "one of Kubernetes", 2380: "one of Kubernetes", 2381: "one of Kubernetes", 6443: "one of Kubernetes", 10248: "one of Kubernetes", 10250: "one of Kubernetes",
+		10255: "one of Kubernetes", 10260: "one of Kubernetes", 9100: "--forbidden-page-ports", 9400: "--forbidden-page-ports", 9405: "--forbidden-page-ports", 9410: "--forbidden-page-ports",
+		1023: "between 1024 and 65535", 65536: "between 1024 and 65535",
+	} {
+		_, err := fence.AddressOf(&state.Pod{Address: "192.168.0.2", Page: port, OnHost: true})
+		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("port %d of a node: error %v, want %q", port, err, want)
+		}
+		if _, err := fence.AddressOf(&state.Pod{Address: "10.1.2.3", Page: port}); err != nil && port > 1023 && port < 65536 {
+			t.Errorf("port %d of a pod: %v", port, err)
+		}
+	}
+	for _, ip := range []string{"127.0.0.1", "::1", "169.254.169.254", "fe80::1", "192.168.0.1", ""} {
+		if address, err := fence.AddressOf(&state.Pod{Address: ip, Page: 9500, OnHost: true}); err == nil {
+			t.Errorf("it reads a page at %s of a node", address)
+		}
+	}
+	for _, wrong := range []string{"", "0", "x", "9500-", "-9500", "9500-9400", "65536", "1-65536", "http", "1-2-3"} {
+		if ports, err := ParsePorts([]string{wrong}); err == nil {
+			t.Errorf("%q are the ports %v", wrong, ports)
 		}
 	}
 }

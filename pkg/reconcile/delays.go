@@ -7,21 +7,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// A job of many pods gets several events for each. The events that can wait share one reconcile.
-const (
-	// gather is how long the event of a pod can wait for others.
-	gather = 100 * time.Millisecond
-	// gatherRenewals is how long a renewal of the progress Lease can wait for the next. A program may renew it a thousand times a
-	// second, and each reconcile of a job lists its pods.
-	gatherRenewals = time.Second
-)
+// gather is how long the event of a pod can wait for others. A job of many pods gets several events for each, and those that can wait share one
+// reconcile.
+const gather = 100 * time.Millisecond
 
 // PodDelay returns how long the reconcile for a changed pod can wait: not at all if the pod fails and is not being deleted, else a moment.
 // matters is false if the change affects no decision. was is nil for a new pod, is for a deleted one.
@@ -53,15 +46,6 @@ func podOf(pod *corev1.Pod) *state.Pod {
 	}
 	p.Version, p.Asked = "", ""
 	return &p
-}
-
-// LeaseDelay returns how long the reconcile for a changed progress Lease can wait: not at all if the Lease is new or gone, or
-// answers a checkpoint request.
-func LeaseDelay(was, is client.Object) time.Duration {
-	if was == nil || is == nil || was.GetAnnotations()[v1alpha1.AnnotationSavedFor] != is.GetAnnotations()[v1alpha1.AnnotationSavedFor] {
-		return 0
-	}
-	return gatherRenewals
 }
 
 // NodeMatters reports whether jobs with pods on a changed node must be reconciled: their pods may now count as lost or must leave

@@ -2,7 +2,7 @@
 // (pkg/controller), local runs (pkg/local) and the simulator (test/sim) all call it.
 //
 //	Pass                               observe, plan, record, act
-//	PodDelay, LeaseDelay, NodeMatters  whether and how soon a changed object requires a reconcile
+//	PodDelay, NodeMatters  whether and how soon a changed object requires a reconcile
 //	Retries                            how soon after an error
 package reconcile
 

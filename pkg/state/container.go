@@ -21,6 +21,16 @@ func MainContainer(pod *corev1.Pod) string {
 	return pod.Spec.Containers[0].Name
 }
 
+// mainOf returns the container that trains; nil if the pod has none of that name.
+func mainOf(pod *corev1.Pod) *corev1.Container {
+	name := MainContainer(pod)
+	at := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == name })
+	if at < 0 {
+		return nil
+	}
+	return &pod.Spec.Containers[at]
+}
+
 // HasMain reports whether the main container of the role's template is so.
 func HasMain(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role, is func(*corev1.Container) bool) bool {
 	template := spec.ReplicaSpecs[role].Template

@@ -47,8 +47,7 @@ type Observed struct {
 	Ill []string
 	// Homes are the nodes that the slots' latest pods have, or had, as far as that is known.
 	Homes map[Slot]string
-	// HasLease is whether the job's progress Lease exists; Progress is its content.
-	HasLease bool
+	// Progress is the latest report.
 	Progress Progress
 	// Stacks are where the ranks are. They are read only before a restart because of a hang.
 	Stacks Stacks

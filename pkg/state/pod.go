@@ -69,16 +69,16 @@ type Pod struct {
 	Left bool
 	// RestartRefused is whether the API server has refused to have the pod restarted in place.
 	RestartRefused bool
-	// Reports is whether the pod was created with the name of the progress Lease, and Hears whether with the file for checkpoint
-	// requests: spec.progress may change while it runs.
-	Reports, Hears bool
+	// Hears is whether the pod was created with the file for checkpoint requests: spec.progress may change while it runs.
+	Hears bool
 	// Checking is whether a preflight check of the pod runs. Checked is when the last one ended; zero if none has.
 	Checking bool
 	Checked  time.Time
-	// Page is the port at which the pod was created to serve its progress page; 0 for none. Address is the pod's IP address, if it has such a
-	// port; empty before it has an address, and on the network of its node.
+	// Page is the port at which the pod was created to serve its progress page; 0 for none. Address is the IP address at which the operator
+	// may read it (AddressOf). OnHost is whether the pod is on the network of its node.
 	Page    int32
 	Address string
+	OnHost  bool
 	// Began is when the process of the main container began that runs, by its node's clock; zero if none runs.
 	Began time.Time
 	// Asked is what the pod's containers find in the file of requests to stop; empty for none.

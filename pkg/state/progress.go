@@ -7,18 +7,17 @@ import (
 	"strconv"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// Progress is the latest report of the training, from the job's progress Lease or the page of its rank 0.
+// Progress is the latest report of the training, from the page of its rank 0.
 type Progress struct {
 	// Step is the training's step; 0 without a valid number.
 	Step       int64
 	Checkpoint string
-	// Metrics are the numbers of a page, as text.
+	// Metrics are numbers by name, as text.
 	Metrics map[string]string
 	// Renewed is the time of the report; zero if there is none.
 	Renewed time.Time
@@ -34,30 +33,9 @@ type Progress struct {
 	Unread string
 }
 
-// LeaseName returns the name of the job's progress Lease.
-func LeaseName(job string) string { return job + "-progress" }
-
 // ReportsByPage reports whether rank 0 of the job serves a progress page.
 func ReportsByPage(spec *v1alpha1.TrainingJobSpec) bool {
 	return spec.Progress != nil && spec.Progress.Port > 0
-}
-
-// ReportsByLease reports whether the training renews a progress Lease.
-func ReportsByLease(spec *v1alpha1.TrainingJobSpec) bool {
-	return spec.Progress != nil && spec.Progress.Port == 0
-}
-
-// CanReport reports whether the pod was created for the way in which the job reports.
-func (s *Snapshot) CanReport(p *Pod) bool {
-	return ReportsByLease(&s.Job.Spec) && p.Reports || ReportsByPage(&s.Job.Spec) && p.Page > 0
-}
-
-// KnownUntil returns until when the operator would know a report. A Lease is known at once, a page with its next read.
-func (s *Snapshot) KnownUntil() time.Time {
-	if ReportsByPage(&s.Job.Spec) {
-		return s.Progress.Read
-	}
-	return s.Now
 }
 
 // StallAfter returns how long a running job may go without a report.
@@ -90,27 +68,7 @@ func (o *Observed) Heeds(attempt, number string) bool {
 	return number == "" || !slices.ContainsFunc(o.Pods, func(p Pod) bool { return p.Slot == leader && p.Number > numberOf(number) })
 }
 
-// ReporterOf returns the attempt and the number of the life that a progress Lease names.
-func ReporterOf(lease *coordinationv1.Lease) (attempt, life string) {
-	return lease.Annotations[v1alpha1.AnnotationAttempt], lease.Annotations[v1alpha1.AnnotationLifeNumber]
-}
-
-// ProgressOf returns the content of a progress Lease.
-func ProgressOf(lease *coordinationv1.Lease) Progress {
-	p := Progress{
-		Checkpoint: Printable(Cut(lease.Annotations[v1alpha1.AnnotationCheckpoint], MaxWords)),
-		SavedFor:   Cut(lease.Annotations[v1alpha1.AnnotationSavedFor], MaxWords),
-	}
-	if step, err := strconv.ParseInt(lease.Annotations[v1alpha1.AnnotationStep], 10, 64); err == nil && step > 0 {
-		p.Step = step
-	}
-	if lease.Spec.RenewTime != nil {
-		p.Renewed = lease.Spec.RenewTime.Time
-	}
-	return p
-}
-
-// Reporter returns the replica that renews the progress Lease: rank 0.
+// Reporter returns the replica that reports: rank 0.
 func (s *Snapshot) Reporter() *Replica { return s.Replica(Leader(&s.Job.Spec)) }
 
 // HighestStep returns the highest step that the job ever reported.

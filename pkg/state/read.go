@@ -3,7 +3,6 @@ package state
 import (
 	"iter"
 	"slices"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -71,8 +70,8 @@ func read(pod *corev1.Pod) Pod {
 	p.readExits(pod)
 	p.readPreflight(pod)
 	p.heedPreflight()
-	p.Reports, p.Hears = wasGiven(pod, v1alpha1.EnvProgressLease), wasGiven(pod, v1alpha1.EnvStopFile)
-	p.Page, p.Address = pageOf(pod), AddressOf(pod)
+	p.Hears = wasGiven(pod, v1alpha1.EnvStopFile)
+	p.Page, p.Address, p.OnHost = pageOf(pod), AddressOf(pod), pod.Spec.HostNetwork
 	if running := mainStatus(pod).State.Running; running != nil {
 		p.Began = running.StartedAt.Time
 	}
@@ -98,31 +97,8 @@ func read(pod *corev1.Pod) Pod {
 
 // wasGiven reports whether the pod's main container has the variable. The containers that admission adds do not have it.
 func wasGiven(pod *corev1.Pod, variable string) bool {
-	main := MainContainer(pod)
-	return slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == main && HasEnv(c.Env, variable) })
-}
-
-// pageOf returns the port of the pod's progress page, as its main container got it; 0 for none, or if the template has set the variable
-// to something else.
-func pageOf(pod *corev1.Pod) int32 {
-	main := MainContainer(pod)
-	for i := range pod.Spec.Containers {
-		if c := &pod.Spec.Containers[i]; c.Name == main {
-			text := EnvOf(c.Env, v1alpha1.EnvProgressPort)
-			if port, err := strconv.ParseUint(text, 10, 16); err == nil && text == strconv.FormatUint(port, 10) {
-				return int32(port)
-			}
-		}
-	}
-	return 0
-}
-
-// AddressOf returns the IP address of a pod that serves a progress page; empty if it has none of its own.
-func AddressOf(pod *corev1.Pod) string {
-	if pageOf(pod) == 0 || pod.Spec.HostNetwork || pod.Status.PodIP == pod.Status.HostIP {
-		return ""
-	}
-	return pod.Status.PodIP
+	main := mainOf(pod)
+	return main != nil && HasEnv(main.Env, variable)
 }
 
 // EnvOf returns the value of the variable of that name; empty if there is none.

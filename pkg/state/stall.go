@@ -8,7 +8,7 @@ import (
 
 // StallDeadline returns when the job stalls unless it reports; zero if it need not report.
 func (s *Snapshot) StallDeadline() time.Time {
-	if s.Job.Spec.Progress == nil {
+	if !ReportsByPage(&s.Job.Spec) {
 		return time.Time{}
 	}
 	since := s.undisturbedSince()
@@ -24,7 +24,7 @@ func (s *Snapshot) StallDeadline() time.Time {
 // HasStalled reports whether the job has not reported in time, and the operator would know a report.
 func (s *Snapshot) HasStalled() bool {
 	deadline := s.StallDeadline()
-	return !deadline.IsZero() && !s.Now.Before(deadline) && !s.KnownUntil().Before(deadline)
+	return !deadline.IsZero() && !s.Now.Before(deadline) && !s.Progress.Read.Before(deadline)
 }
 
 // Hangs reports whether the job is to restart because it has stalled. The stacks of its ranks show why.
@@ -33,11 +33,11 @@ func (s *Snapshot) Hangs() bool {
 }
 
 // undisturbedSince returns since when the reporting replica has run with everything that it needs. It returns zero if the job or
-// that replica does not run, or if the replica has finished. It also returns zero if its pod was created before spec.progress was
+// that replica does not run, or if the replica has finished. It also returns zero if its pod was created before progress.port was
 // set: such a process cannot report.
 func (s *Snapshot) undisturbedSince() time.Time {
 	since, reporter := RunningSince(s.Job), s.Reporter()
-	if since.IsZero() || reporter == nil || reporter.State != Running || !s.CanReport(reporter.Pod) || reporter.Pod.MainSucceeded {
+	if since.IsZero() || reporter == nil || reporter.State != Running || reporter.Pod.Page == 0 || reporter.Pod.MainSucceeded {
 		return time.Time{}
 	}
 	since = Latest(since, reporter.Pod.Began)

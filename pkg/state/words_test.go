@@ -3,10 +3,6 @@ package state_test
 import (
 	"testing"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -24,13 +20,6 @@ func TestPrintable(t *testing.T) {
 		if got := state.Printable(words); got != want {
 			t.Errorf("%q: got %q, want %q", words, got, want)
 		}
-	}
-}
-
-func TestTheNameOfACheckpointIsALineOfText(t *testing.T) {
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.AnnotationCheckpoint: "/ckpt/7\x1b]0;owned\x07\n"}}}
-	if got, want := state.ProgressOf(lease).Checkpoint, "/ckpt/7 ]0;owned"; got != want {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -244,8 +244,7 @@ func TestAStolenTokenMakesOnlyTheChildrenOfJobs(t *testing.T) {
 			o.Spec.ClusterIP, o.Spec.Type, o.Spec.Ports = "", corev1.ServiceTypeLoadBalancer, []corev1.ServicePort{{Port: 443}}
 		}), headless),
 		s.creates(t, "an external address", s.service(func(o *corev1.Service) { o.Spec.ExternalIPs = []string{"192.0.2.1"} }), headless),
-		s.creates(t, "a progress Lease", lease("mine-progress", s.running), ""),
-		s.creates(t, "a Lease of another name", lease("mine-other", s.running), "named after their TrainingJob"),
+		s.creates(t, "a Lease of a job", lease("mine-progress", s.running), "named after their TrainingJob"),
 		s.creates(t, "a Lease of nobody", lease("mine-progress", nil), notOfAJob),
 		s.creates(t, "a leader's Lease elsewhere", lease(operatorName, nil), notOfAJob),
 		s.creates(t, "a Lease in kube-system", in("kube-system", lease("mine-progress", s.running)), "writes nothing in namespace kube-system"),

@@ -5,11 +5,9 @@ package api_test
 import (
 	"maps"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -33,24 +31,6 @@ func example(t *testing.T, name string) (*v1alpha1.TrainingJob, []string) {
 		t.Fatal(err)
 	}
 	return job, documents[1:]
-}
-
-// Whoever has the token of the example can make a job that hangs look alive: that is not for the training.
-func TestInTheExampleOfProgressOnlyTheSideCarHasAToken(t *testing.T) {
-	job, _ := example(t, "progress-lease.yaml")
-	master := job.Spec.ReplicaSpecs[v1alpha1.Master].Template.Spec
-	if master.AutomountServiceAccountToken == nil || *master.AutomountServiceAccountToken {
-		t.Error("Kubernetes mounts the token into every container")
-	}
-	var readers []string
-	for _, c := range slices.Concat(master.InitContainers, master.Containers) {
-		if slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "token" }) {
-			readers = append(readers, c.Name)
-		}
-	}
-	if !slices.Equal(readers, []string{"report"}) {
-		t.Errorf("the token is in the containers %q, want report", readers)
-	}
 }
 
 // Peers reach a pod, others do not, and one that was taken out of the job's Service is no peer any more.

@@ -20,17 +20,16 @@ var onJobs = grants{
 	"trainingjob.dev/trainingjobs":            {"get", "list", "watch"},
 	"trainingjob.dev/trainingjobs/status":     {"update"},
 	"trainingjob.dev/trainingjobs/finalizers": {"update"},
-	"/pods":                      {"create", "delete", "get", "list", "patch", "watch"},
-	"/services":                  {"create", "get", "list", "watch"},
-	"coordination.k8s.io/leases": {"create", "get", "list", "watch"},
-	"events.k8s.io/events":       {"create", "patch"},
+	"/pods":                {"create", "delete", "get", "list", "patch", "watch"},
+	"/services":            {"create", "get", "list", "watch"},
+	"events.k8s.io/events": {"create", "patch"},
 }
 
 // What it may do with the pod groups of a gang scheduler that is there.
 var onGroups = []string{"create", "delete", "get", "list", "patch", "watch"}
 
 // What it may know of nodes. They belong to no namespace: an operator for some namespaces knows nothing of them.
-var onNodes = grants{"/nodes": {"get", "list", "watch"}}
+var onNodes = grants{"/nodes": {"get", "list", "watch"}, "coordination.k8s.io/leases": {"list"}}
 
 // onKubeflowJobs is what it may do with Kubeflow jobs and for them, besides.
 func onKubeflowJobs() grants {

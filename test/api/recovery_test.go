@@ -51,7 +51,7 @@ var recoveries = []struct{ name, change, refusal string }{
 	},
 	{"a stall of a second", `spec: {progress: {stallAfterSeconds: 1}}`, "spec.progress.stallAfterSeconds in body should be greater than or equal to 10"},
 	{"a page on a port that needs root", `spec: {progress: {port: 80}}`, "spec.progress.port in body should be greater than or equal to 1024"},
-	{"a page on the host network", `spec: {progress: {port: 9500}, replicaSpecs: {Worker: {template: {spec: {hostNetwork: true}}}}}`, "leave hostNetwork out, or leave progress.port out and renew the progress Lease"},
+	{"a page on the host network", `spec: {progress: {port: 9500}, replicaSpecs: {Worker: {template: {spec: {hostNetwork: true}}}}}`, "name that port in the ports of the role's main container"},
 	{"an unknown action on a stall", `spec: {progress: {action: Pray}}`, `Unsupported value: "Pray": supported values: "Notify", "Restart"`},
 	{
 		"101 spares", `spec: {replicaSpecs: {Worker: {spares: {count: 101}}}}`,

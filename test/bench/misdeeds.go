@@ -9,7 +9,6 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,7 +19,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// loudJobs are how many jobs the tenant has whose pods or Leases change all the time, of two pods each.
+// loudJobs are how many jobs the tenant has whose pods change all the time, of two pods each.
 const loudJobs = 32
 
 // misdeed is a way to misbehave. It has begun when begin returns, and ends with the context; the bench removes the jobs.
@@ -32,7 +31,6 @@ type misdeed struct {
 var misdeeds = []misdeed{
 	{"a webhook that hangs", func(ctx context.Context, b *bench, t tenantOptions) error { return b.hang(ctx, t.hanging) }},
 	{"a storm of changes of pods", func(ctx context.Context, b *bench, t tenantOptions) error { return b.stormPods(ctx, t.rate) }},
-	{"a storm of renewals of Leases", func(ctx context.Context, b *bench, t tenantOptions) error { return b.stormLeases(ctx, t.rate) }},
 	{"a large job that starts", func(ctx context.Context, b *bench, t tenantOptions) error { return b.startLarge(ctx, t.large) }},
 }
 
@@ -57,22 +55,6 @@ func (b *bench) stormPods(ctx context.Context, rate int) error {
 	b.storm(ctx, rate, func(i int) error {
 		patch := fmt.Sprintf(`{"metadata":{"labels":{"bench.trainingjob.dev/turn":"%d"}}}`, i)
 		return b.client.Patch(ctx, pods.Items[i%len(pods.Items)].DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)))
-	})
-	return nil
-}
-
-// stormLeases renews the progress Leases of running jobs with another step each time.
-func (b *bench) stormLeases(ctx context.Context, rate int) error {
-	if err := b.runLoud(ctx, func(job *v1alpha1.TrainingJob) { job.Spec.Progress = &v1alpha1.Progress{StallAfterSeconds: 3600} }); err != nil {
-		return err
-	}
-	var leases coordinationv1.LeaseList
-	if err := b.client.List(ctx, &leases, client.InNamespace(b.namespace)); err != nil || len(leases.Items) == 0 {
-		return fmt.Errorf("%d Leases of progress: %w", len(leases.Items), err)
-	}
-	b.storm(ctx, rate, func(i int) error {
-		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"}},"spec":{"renewTime":%q}}`, v1alpha1.AnnotationStep, i, time.Now().UTC().Format(metav1.RFC3339Micro))
-		return b.client.Patch(ctx, leases.Items[i%len(leases.Items)].DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)))
 	})
 	return nil
 }

@@ -44,7 +44,7 @@ hand. What slows those down is the cluster; what slows the job down more than th
 	cmd.Flags().IntVar(&t.starts, "starts", 15, "how often the job is started alone, and beside each tenant; the median counts")
 	cmd.Flags().IntVar(&t.hanging, "hanging", 80, "jobs whose pods wait for the webhook; by default more than the operator's --concurrent-jobs")
 	cmd.Flags().IntVar(&t.large, "large", 10_000, "replicas of the one large job")
-	cmd.Flags().IntVar(&t.rate, "rate", 200, "changes a second of pods, or of Leases")
+	cmd.Flags().IntVar(&t.rate, "rate", 200, "changes a second of pods")
 	return cmd
 }
 

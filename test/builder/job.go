@@ -195,18 +195,15 @@ func Rules(rules ...v1alpha1.RecoveryRule) JobOption {
 	return Recovery(func(r *v1alpha1.Recovery) { r.Rules = rules })
 }
 
-// Progress makes the job report its progress.
+// Progress makes the job report its progress by a page of rank 0.
 func Progress(stallAfter int32, action v1alpha1.StallAction) JobOption {
-	return func(job *v1alpha1.TrainingJob) {
-		job.Spec.Progress = &v1alpha1.Progress{StallAfterSeconds: stallAfter, Action: action}
-	}
+	return Page(9500, stallAfter, action)
 }
 
-// Page makes the job report its progress by a page of rank 0 on that port.
+// Page is the same on that port; with port 0 the job has no page, as jobs of former versions that renewed a Lease.
 func Page(port, stallAfter int32, action v1alpha1.StallAction) JobOption {
 	return func(job *v1alpha1.TrainingJob) {
-		Progress(stallAfter, action)(job)
-		job.Spec.Progress.Port = port
+		job.Spec.Progress = &v1alpha1.Progress{Port: port, StallAfterSeconds: stallAfter, Action: action}
 	}
 }
 

@@ -63,8 +63,6 @@ func environment(job *v1alpha1.TrainingJob) []corev1.EnvVar {
 	if progress := job.Spec.Progress; progress != nil {
 		if progress.Port > 0 {
 			env = append(env, corev1.EnvVar{Name: "TRAININGJOB_PROGRESS_PORT", Value: strconv.Itoa(int(progress.Port))})
-		} else {
-			env = append(env, corev1.EnvVar{Name: "TRAININGJOB_PROGRESS_LEASE", Value: job.Name + "-progress"})
 		}
 		if progress.CheckpointGraceSeconds > 0 {
 			env = append(env, corev1.EnvVar{Name: "TRAININGJOB_STOP_FILE", Value: "/etc/trainingjob/stop"})
@@ -73,7 +71,7 @@ func environment(job *v1alpha1.TrainingJob) []corev1.EnvVar {
 	return env
 }
 
-// MadeWith says which of the variables of spec.progress the pod was made with, whatever the spec says since: "LEASE", "PORT" and "STOP_FILE", or less.
+// MadeWith says which of the variables of spec.progress the pod was made with, whatever the spec says since: "PORT" and "STOP_FILE", or less.
 func MadeWith(names ...string) PodOption {
 	return Edit(func(pod *corev1.Pod) {
 		pod.Spec.Containers[0].Env = slices.DeleteFunc(pod.Spec.Containers[0].Env, func(v corev1.EnvVar) bool {

@@ -140,10 +140,10 @@ func Others(n int) SnapshotOption {
 	}
 }
 
-// Reported says that the progress Lease is there, and was renewed d after Epoch with that step.
+// Reported says that rank 0 has reported that step d after Epoch.
 func Reported(step int64, d time.Duration) SnapshotOption {
 	return func(s *state.Observed) {
-		s.HasLease, s.Progress = true, state.Progress{Step: step, Checkpoint: fmt.Sprintf("step-%d", step), Renewed: Epoch.Add(d)}
+		s.Progress = state.Progress{Step: step, Checkpoint: fmt.Sprintf("step-%d", step), Renewed: Epoch.Add(d), Read: s.Progress.Read}
 	}
 }
 

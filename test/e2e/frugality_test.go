@@ -31,7 +31,6 @@ var _ = Describe("Requests to the API server", Serial, Label("lab"), func() {
 		node := fakeNodes(1)[0]
 		j := submit(pytorch("rich", reporting(600, v1alpha1.StallRestart), elastic(1, 4), workers(3, spares(1), preferring(node))))
 		j.runs(0, 0)
-		j.reports(10, "")
 		for restarts := range int32(2) {
 			j.exits(1, "worker-1")
 			j.runs(0, restarts+1)

@@ -3,10 +3,8 @@
 package e2e
 
 import (
-	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -133,26 +131,6 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 		high.exits(0, "worker-0")
 		high.succeeds()
 		allReplaced(before, low.runs(0, 0))
-	})
-
-	It("is spared, if it has not saved for long, where one of its priority has: by the gate PriorityBoost", func() {
-		q = newQueue(2, preempting)
-		class := workloadPriority(1000)
-		saved := q.submit("saved", 1, reporting(600, v1alpha1.StallNotify))
-		saved.runs(0, 0)
-		stale := q.submit("stale", 1, reporting(600, v1alpha1.StallNotify)) // without a boost the one that was admitted last makes way
-		stale.runs(0, 0)
-		stale.reports(1, "s3://runs/stale/1") // only a job that has saved before can have a boost
-		step := 0
-		Eventually(func() string {
-			step++
-			saved.reports(step, fmt.Sprintf("s3://runs/saved/%d", step))
-			return stale.workload().GetAnnotations()["kueue.x-k8s.io/priority-boost"]
-		}).WithTimeout(4*time.Minute).WithPolling(10*time.Second).Should(Equal("1"), "two minutes without a checkpoint are worth one")
-		high := q.submit("high", 1, q.job(priorityLabel, class))
-		high.runs(0, 0)
-		saved.waits(q)
-		Expect(stale.look().job.Spec.IsSuspended()).To(BeFalse())
 	})
 
 	It("keeps its admission when it restarts as a whole", func() {

@@ -7,11 +7,9 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -81,11 +79,10 @@ const operatorAccount = "system:serviceaccount:trainingjob-system:trainingjob-op
 var _ = Describe("The operator's rights", Serial, Label("lab", "since-1.37"), func() {
 	It("are used, all of them, and suffice", func() {
 		nodes := fakeNodes(2)
-		foreignChildren("conflict")
+		foreignService("conflict")
 		conflict := submit(pytorch("conflict", reporting(600, v1alpha1.StallNotify), workers(1)))
 		conflict.becomes("it meets a foreign Service", func(v *view) bool { return v.isTrue(v1alpha1.ConditionStalled) })
 		Expect(kube.Delete(here.ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: here.namespace, Name: "conflict"}})).To(Succeed())
-		Eventually(usedVerbs).WithTimeout(time.Minute).WithPolling(time.Second).Should(ContainElement("get leases"), "it meets a foreign Lease")
 		foreignPod("met-worker-0")
 		met := submit(custom("met", workers(1)))
 		met.becomes("it meets a foreign pod", func(v *view) bool { return v.isTrue(v1alpha1.ConditionStalled) })
@@ -146,11 +143,10 @@ func foreignPod(name string) {
 	Expect(kube.Create(here.ctx, pod)).To(Succeed())
 }
 
-// foreignChildren makes somebody else's Service and Lease under the names that the job of that name needs.
-func foreignChildren(job string) {
+// foreignService makes somebody else's Service under the name that the job of that name needs.
+func foreignService(job string) {
 	GinkgoHelper()
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: here.namespace, Name: job}}
 	service.Spec.ClusterIP = corev1.ClusterIPNone
 	Expect(kube.Create(here.ctx, service)).To(Succeed())
-	Expect(kube.Create(here.ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: here.namespace, Name: job + "-progress"}})).To(Succeed())
 }

@@ -5,27 +5,22 @@ package frameworks
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// What a suspension costs is what was trained since the newest checkpoint. examples/progress-lease.yaml saves one every ten steps of a second,
-// and when it is asked; its side-car answers with its own rights.
-var _ = Describe("examples/progress-lease.yaml", Ordered, Label("ask"), func() {
+// What a suspension costs is what was trained since the newest checkpoint. examples/progress.yaml saves one every hundred steps of a second, and
+// when it is asked.
+var _ = Describe("examples/progress.yaml", Ordered, Label("ask"), func() {
 	BeforeAll(example{name: "hello-ps"}.bringImage) // an image with Python
 	BeforeEach(nodesAreWell)
 
@@ -35,7 +30,7 @@ var _ = Describe("examples/progress-lease.yaml", Ordered, Label("ask"), func() {
 		for round := range *rounds {
 			r.reports(round)
 			asked := time.Now()
-			before := r.savedAt()
+			before := r.checkpointTime().Time
 			r.suspends(true)
 			r.hasPhase(v1alpha1.PhaseSuspended)
 			job := r.job()
@@ -58,35 +53,27 @@ var _ = Describe("examples/progress-lease.yaml", Ordered, Label("ask"), func() {
 	)
 })
 
-// beginProgress submits examples/progress-lease.yaml, in an image that is here, without GPUs.
+// beginProgress submits examples/progress.yaml, in an image that is here, without GPUs.
 func beginProgress(ctx SpecContext, checkpointGraceSeconds int32) *run {
 	GinkgoHelper()
-	text, err := os.ReadFile(filepath.Join(root, "examples/progress-lease.yaml"))
+	text, err := os.ReadFile(filepath.Join(root, "examples/progress.yaml"))
 	Expect(err).NotTo(HaveOccurred())
-	documents := strings.Split(string(text), "\n---\n")
-	job, role, binding, account := new(v1alpha1.TrainingJob), new(rbacv1.Role), new(rbacv1.RoleBinding), new(corev1.ServiceAccount)
-	for i, into := range []client.Object{job, role, binding, account} {
-		Expect(yaml.UnmarshalStrict([]byte(documents[i]), into)).To(Succeed())
-	}
+	job := new(v1alpha1.TrainingJob)
+	Expect(yaml.UnmarshalStrict(text, job)).To(Succeed())
+	source, err := os.ReadFile(filepath.Join(root, "sdk/python/trainingjob/reporting.py"))
+	Expect(err).NotTo(HaveOccurred())
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "train-"}}
 	Expect(kube.Create(ctx, ns)).To(Succeed())
 	r := &run{ctx: ctx, name: job.Name, namespace: ns.Name, spec: job, tape: &tape{pods: map[string]*podSeen{}}}
 	DeferCleanup(func(ctx SpecContext) { r.cleanUp(ctx, ns, func() {}) })
-	binding.Subjects[0].Namespace = ns.Name
 	job.Spec.Progress.CheckpointGraceSeconds = checkpointGraceSeconds
 	for _, replicas := range job.Spec.ReplicaSpecs {
-		pod := &replicas.Template.Spec
-		for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
-			for i := range containers {
-				c := &containers[i]
-				c.Image, c.Resources, c.Command[0] = "registry.example.com/examples/hello-ps:v1", corev1.ResourceRequirements{}, strings.Replace(c.Command[0], "python", "python3", 1)
-			}
-		}
+		c := &replicas.Template.Spec.Containers[0]
+		c.Image, c.Resources, c.Command[0] = "registry.example.com/examples/hello-ps:v1", corev1.ResourceRequirements{}, "python3"
+		c.Args[0], c.Env = installs+c.Args[0], []corev1.EnvVar{{Name: "REPORTING", Value: string(source)}}
 	}
-	for _, o := range []client.Object{role, binding, account, job} {
-		o.SetNamespace(ns.Name)
-		Expect(kube.Create(ctx, o)).To(Succeed())
-	}
+	job.Namespace = ns.Name
+	Expect(kube.Create(ctx, job)).To(Succeed())
 	return r
 }
 
@@ -94,7 +81,7 @@ func beginProgress(ctx SpecContext, checkpointGraceSeconds int32) *run {
 func (r *run) reports(round int) {
 	GinkgoHelper()
 	r.hasPhase(v1alpha1.PhaseRunning)
-	Eventually(func() error { return r.read("stat", "/progress/step").Run() }).WithTimeout(time.Minute).Should(Succeed(), "the first checkpoint")
+	Eventually(func() *metav1.Time { return r.checkpointTime() }).WithTimeout(time.Minute).ShouldNot(BeNil(), "the first checkpoint")
 	ctx, cancel := r.ctx, time.After(time.Duration(1+round*3%10)*time.Second)
 	select {
 	case <-cancel:
@@ -102,23 +89,12 @@ func (r *run) reports(round int) {
 	}
 }
 
-// savedAt returns when the training wrote its newest checkpoint.
-func (r *run) savedAt() time.Time {
-	GinkgoHelper()
-	out, err := r.read("stat", "-c", "%Y", "/progress/step").Output()
-	Expect(err).NotTo(HaveOccurred())
-	seconds, err := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
-	Expect(err).NotTo(HaveOccurred())
-	return time.Unix(seconds, 0)
-}
-
-// read runs a command in the master's training container.
-func (r *run) read(command ...string) *exec.Cmd {
-	GinkgoHelper()
-	var pods corev1.PodList
-	Expect(kube.List(r.ctx, &pods, client.InNamespace(r.namespace), client.MatchingLabels{v1alpha1.LabelRole: "master"})).To(Succeed())
-	Expect(pods.Items).To(HaveLen(1))
-	return exec.Command(filepath.Join(root, "bin/lab"), r.forKubectl(append([]string{"exec", pods.Items[0].Name, "-c", "pytorch", "--"}, command...))...)
+// checkpointTime returns when the training reported its newest checkpoint; nil if it has not.
+func (r *run) checkpointTime() *metav1.Time {
+	if p := r.job().Status.Progress; p != nil {
+		return p.CheckpointTime
+	}
+	return nil
 }
 
 func (r *run) suspends(yes bool) {

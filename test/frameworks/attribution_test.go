@@ -46,13 +46,6 @@ var _ = Describe("who was first", Label("attribution"), func() {
 					r.eachRankHasADevice()
 				})
 			}, NodeTimeout(time.Hour))
-
-			It("is rank 0, which reports for all, when a rank hangs", func(ctx SpecContext) {
-				blame(ctx, e, hangs, max(1, *rounds/4), func(r *run) {
-					fourRanks(r)
-					r.reportProgress(30)
-				})
-			}, NodeTimeout(time.Hour))
 		})
 	}
 })
@@ -155,13 +148,13 @@ func (r *run) blames(sum *tally, round int) {
 	}
 }
 
-// judge counts a round as wrong if the status gives another rank or cause. Of a hang it knows rank 0 alone, whose Lease is for all.
+// judge counts a round as wrong if the status gives another rank or cause.
 func (r *run) judge(sum *tally, round int, guilty string) {
 	last := r.job().Status.LastFailure
 	if last == nil {
 		last = &v1alpha1.Failure{}
 	}
-	isNamed := last.Pod == guilty || last.Cause == v1alpha1.CauseHang
+	isNamed := last.Pod == guilty
 	if !isNamed || last.Cause != sum.how.cause || sum.how.reason != "" && last.Reason != sum.how.reason {
 		sum.wrong = append(sum.wrong, fmt.Sprintf("round %d: %s broke, lastFailure is %s, %s %s (%s)", round, guilty, last.Pod, last.Cause, last.Reason, last.Message))
 	}

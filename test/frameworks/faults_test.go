@@ -15,8 +15,6 @@ type fault struct {
 	reason   string
 	// ofNode: all replicas on the node are hit, so any of them may be named.
 	ofNode bool
-	// stalls: only the lack of progress shows it.
-	stalls bool
 	// prepare changes the job before it is created.
 	prepare func(*run)
 }
@@ -58,12 +56,6 @@ var faults = []fault{
 		name: "memory runs out", label: "oom", cause: v1alpha1.CauseOOM, reason: "OOMKilled",
 		prepare: func(r *run) { r.limitMemory("1Gi") },
 		do:      func(r *run) { r.fillMemory(r.pod()) },
-	},
-	{
-		name: "the process hangs", label: "hang", cause: v1alpha1.CauseHang, reason: "ProgressStalled", stalls: true,
-		// longer than a program takes to start on a busy machine
-		prepare: func(r *run) { r.reportProgress(45) },
-		do:      func(r *run) { r.stopTraining() },
 	},
 }
 

@@ -32,7 +32,7 @@ var _ = Describe("In place,", Label("in-place"), func() {
 			BeforeEach(nodesAreWell)
 
 			for _, f := range faults {
-				if f.label != "kill" && !f.stalls {
+				if f.label != "kill" {
 					continue
 				}
 				It(fmt.Sprintf("resumes from its checkpoint, at a port of the attempt, each time when %s (%s)", f.name, e.victim), Label(f.label), func(ctx SpecContext) {

@@ -10,16 +10,14 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// The trainings of these jobs have one file of the SDK and call report(). Nothing else is theirs: no Lease, Role, account or side-car.
+// The trainings of these jobs have one file of the SDK and call report(). Nothing else is theirs: no Role, account or side-car.
 var _ = Describe("A job that reports by a page", Ordered, Label("report"), func() {
 	BeforeAll(example{name: "hello-ps"}.bringImage) // an image with Python
 	BeforeEach(nodesAreWell)
@@ -29,9 +27,6 @@ var _ = Describe("A job that reports by a page", Ordered, Label("report"), func(
 		r.hasPhase(v1alpha1.PhaseRunning)
 		Eventually(func() *v1alpha1.ProgressStatus { return r.job().Status.Progress }).WithTimeout(2*time.Minute).
 			Should(HaveField("Metrics", HaveKeyWithValue("loss", "0.5")), "the first report")
-		var leases coordinationv1.LeaseList
-		Expect(kube.List(ctx, &leases, client.InNamespace(r.namespace))).To(Succeed())
-		Expect(leases.Items).To(BeEmpty(), "the job needs no Lease")
 		Eventually(func() int32 { return r.job().Status.Attempt }).WithTimeout(3*time.Minute).Should(BeNumerically(">=", 1), "the job restarts")
 		status := r.job().Status
 		first := status.Incidents[len(status.Incidents)-1]
@@ -51,11 +46,16 @@ var _ = Describe("A job that reports by a page", Ordered, Label("report"), func(
 	)
 })
 
-// trains reports step 7 and then hangs in the first attempt. In the second it reports on.
-const trains = `
-import ctypes, os, signal, sys, time
+// installs makes the module trainingjob of the file of the SDK.
+const installs = `
+import os, sys
 sys.modules["trainingjob"] = trainingjob = type(sys)("trainingjob")
 exec(compile(os.environ["REPORTING"], "reporting.py", "exec"), trainingjob.__dict__)
+`
+
+// trains reports step 7 and then hangs in the first attempt. In the second it reports on.
+const trains = installs + `
+import ctypes, os, signal, time
 signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
 trainingjob.report()
 for _ in range(10): # the operator reads the page every second

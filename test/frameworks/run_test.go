@@ -14,7 +14,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -192,14 +191,9 @@ func (r *run) names(f fault) {
 	Expect(incidents).NotTo(BeEmpty())
 	first := incidents[len(incidents)-1]
 	told := fmt.Sprintf("%s %s of %s-%d on %s, scope %s", first.Cause, first.Reason, first.Role, first.Index, first.Node, first.Scope)
-	if f.stalls && r.example.noticesHangs {
-		Expect(first.Cause).To(Equal(v1alpha1.CauseRetryable), told)
-		return
-	}
 	Expect(first.Cause).To(Equal(f.cause), told)
 	Expect(first.Reason).To(Equal(f.reason), told)
 	switch {
-	case f.stalls: // which replica hangs, nobody can see
 	case f.ofNode:
 		Expect(first.Node).To(Equal(r.node), told)
 	default:
@@ -210,8 +204,8 @@ func (r *run) names(f fault) {
 		Expect(incidents).To(HaveLen(1), "one failure is one incident")
 		Expect(first.Scope).To(Equal(v1alpha1.ScopeJob), told)
 	}
-	if f.ofNode || f.stalls {
-		return // a server may have been on the node as well, and nobody sees which rank hangs
+	if f.ofNode {
+		return // a server may have been on the node as well
 	}
 	Expect(first.Scope).To(Equal(r.hit.scope), told)
 	if first.Scope == v1alpha1.ScopeReplica {
@@ -309,54 +303,10 @@ func (r *run) eachPod(change func(*corev1.PodSpec)) {
 	}
 }
 
-// reportProgress has the job restarted when it stalls, and does what a side-car would do: renews the Lease at each step.
-func (r *run) reportProgress(stallAfterSeconds int32) {
-	r.spec.Spec.Progress = &v1alpha1.Progress{StallAfterSeconds: stallAfterSeconds, Action: v1alpha1.StallRestart}
-	ctx, stop := context.WithCancel(context.Background())
-	DeferCleanup(stop)
-	go func() {
-		var last line
-		for ctx.Err() == nil {
-			time.Sleep(time.Second)
-			steps := r.tape.find(line.isStep)
-			if len(steps) == 0 || steps[len(steps)-1] == last {
-				continue
-			}
-			last = steps[len(steps)-1]
-			r.renew(ctx, last)
-		}
-	}()
-}
-
-func (r *run) renew(ctx context.Context, at line) {
-	lease := new(coordinationv1.Lease)
-	if kube.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: r.name + "-progress"}, lease) != nil {
-		return // not created yet
-	}
-	lease.Annotations = map[string]string{
-		v1alpha1.Group + "/step":    fmt.Sprint(at.value("step")),
-		v1alpha1.Group + "/attempt": fmt.Sprint(at.value("attempt")),
-	}
-	now := metav1.NowMicro()
-	lease.Spec.RenewTime = &now
-	_ = kube.Update(ctx, lease) // a conflict is followed by the next step
-}
-
 // fillMemory writes into a file in memory, which counts against the container; the kernel then ends its largest process, which is
 // the training.
 func (r *run) fillMemory(pod *corev1.Pod) {
 	r.mayFail("exec", pod.Name, "--", "dd", "if=/dev/zero", "of=/ram/fill", "bs=1M")
-}
-
-// stopTraining stops the process that trains, and not what has started it.
-func (r *run) stopTraining() {
-	GinkgoHelper()
-	if !r.example.launched {
-		lab("pod", "stop", r.pod().Name, "-n", r.namespace, "--dir", labDir)
-		return
-	}
-	// the brackets keep the shell, whose command line has them, from stopping itself
-	r.kubectl("exec", r.pod().Name, "--", "sh", "-c", `for p in /proc/[0-9]*; do grep -qa "[t]rain.py" $p/cmdline && kill -STOP ${p#/proc/}; done; true`)
 }
 
 // mayFail runs kubectl with a command that ends with what it breaks.

@@ -32,7 +32,6 @@ var (
 	fills     = way{name: "out of memory", end: (*run).fillMemory, cause: v1alpha1.CauseOOM, words: "step="}
 	kills     = way{name: "kill -9", end: signals("kill"), cause: v1alpha1.CauseRetryable, words: "step="}
 	segfaults = way{name: "SIGSEGV", end: does("import ctypes; ctypes.string_at(0)"), cause: v1alpha1.CauseRetryable, words: "step="}
-	hangs     = way{name: "a hang", end: signals("stop"), cause: v1alpha1.CauseHang}
 	ofDevice  = way{name: "its device breaks", end: (*run).breakDevice, mend: (*run).mendDevice, cause: v1alpha1.CauseInfrastructure, reason: v1alpha1.ReasonDeviceUnhealthy}
 	ofNode    = way{name: "its node dies"}
 )

@@ -18,7 +18,7 @@ func TestArgoCD(t *testing.T) {
 		"unseen":     {"Progressing", "The operator has not looked at the job yet."},
 		"pending":    {"Progressing", "0/4 nodes are available"},
 		"running":    {"Progressing", "All replicas run."},
-		"hanging":    {"Degraded", "No progress: the Lease rec-hanging-progress was not renewed for 10s"},
+		"hanging":    {"Degraded", "No progress: worker-0 has not reported for 10s"},
 		"restarting": {"Progressing", ""},
 		"suspended":  {"Suspended", ""},
 		"succeeded":  {"Healthy", ""},

@@ -86,7 +86,7 @@ var worlds = []scenario{
 			r.isAsked()
 			r.wait(5 * time.Second)
 			r.phase(v1alpha1.PhaseRunning)
-			r.within(14*time.Second, "the request is done", func() { r.AnswerCheckpointRequest(); r.phase(v1alpha1.PhaseSuspended) })
+			r.within(14*time.Second, "the request is done", func() { r.ReportByPage(0, true); r.phase(v1alpha1.PhaseSuspended) })
 			r.Suspend(false)
 			r.succeed("worker-0")
 		}},
@@ -119,7 +119,7 @@ var worlds = []scenario{
 			r.Deaf["j-worker-1"] = true // it trains on for its grace period
 			r.Drain(world.User, r.pod("worker-1"), "EvictionByEvictionAPI")
 			r.isAsked()
-			r.AnswerCheckpointRequest()
+			r.ReportByPage(0, true)
 			r.restarted(1)
 			r.Deaf["j-worker-1"] = false
 			r.succeed("worker-0")
@@ -214,13 +214,22 @@ var worlds = []scenario{
 			})
 			r.succeed("worker-0")
 		}},
-	{name: "answers_by_its_page", job: []builder.JobOption{pytorch, builder.Workers(2), builder.Page(9500, 600, v1alpha1.StallNotify), builder.Asking(20)}, want: leaderSucceeded(0, 0, 0), every: 2,
+	// The step of a job is in its status, and no report can come any more, as after an upgrade from the Lease: nothing hangs, and nothing is counted.
+	{name: "has_no_page", job: []builder.JobOption{pytorch, builder.Workers(2), builder.Progress(20, v1alpha1.StallRestart)}, want: leaderSucceeded(5, 5, 5), every: 2,
 		play: func(r *run) {
 			r.running()
-			r.Suspend(true)
-			r.isAsked()
-			r.within(14*time.Second, "the request is done", func() { r.ReportByPage(0, true); r.phase(v1alpha1.PhaseSuspended) })
-			r.Suspend(false)
+			r.ReportByPage(7, false)
+			r.until("the step is recorded", func() bool { return r.Job().Status.Progress != nil })
+			r.EditSpec(func(spec *v1alpha1.TrainingJobSpec) { spec.Progress.Port = 0 })
+			for range 5 { // more than noProgressLimit
+				r.running()
+				r.wait(time.Minute)
+				r.crash(1, "worker-1")
+			}
+			r.running()
+			if lost := r.Job().Status.LostSeconds.Redone; lost > 0 {
+				r.check.Violate("outcome: %d s count as redone, and no report can end that", lost)
+			}
 			r.succeed("worker-0")
 		}},
 	{name: "suspended_and_changed_unseen", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(0, 0, 0), every: 2,

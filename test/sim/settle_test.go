@@ -40,7 +40,7 @@ func (r *run) leader() *operator.Process {
 func (r *run) isSettled() bool {
 	job := r.Job()
 	if job == nil {
-		return len(r.Pods())+len(r.Server.List(server.Services))+len(r.Server.List(server.Leases))+len(r.Server.List(server.PodGroups))+len(r.Server.List(server.Secrets)) == 0
+		return len(r.Pods())+len(r.Server.List(server.Services))+len(r.Server.List(server.PodGroups))+len(r.Server.List(server.Secrets)) == 0
 	}
 	if job.DeletionTimestamp != nil || !meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionFinished) {
 		return false

@@ -364,7 +364,6 @@ func (s *storm) meddle(r *run) {
 		}
 	case 22, 23, 24, 25, 26, 27:
 		steps := int64(s.rng.IntN(5))
-		r.RenewLease(steps)
 		r.ReportByPage(steps, false)
 	case 42:
 		r.AskForRestart()
@@ -385,7 +384,6 @@ func (s *storm) meddle(r *run) {
 			r.DeleteGroup(groups[s.rng.IntN(len(groups))].GetName())
 		}
 	case 44, 45, 46, 47, 48, 49:
-		r.AnswerCheckpointRequest()
 		r.ReportByPage(0, true)
 	case 50, 51, 52, 53:
 		s.monitor(r)
@@ -430,7 +428,7 @@ func (s *storm) watch(spec *v1alpha1.TrainingJobSpec, progress *v1alpha1.Progres
 	case change < 2:
 		progress.CheckpointGraceSeconds = int32(s.rng.IntN(3) * 6)
 	case change == 2:
-		progress.Port = 9500 - progress.Port // the page instead of the Lease, or the other way round
+		progress.Port = 9500 - progress.Port // the page goes, as in jobs of former versions, or comes
 	default:
 		spec.Progress = nil
 	}

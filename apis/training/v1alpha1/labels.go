@@ -88,8 +88,7 @@ const MaxFirstAttempt = 999_999
 // for it. Only the operator uses it.
 const AnnotationTold = Group + "/told"
 
-// AnnotationLifeNumber is on every pod of a replica: the number of its life, which TRAININGJOB_LIFE shows. On the progress Lease it is
-// the TRAININGJOB_LIFE of the reporting process. The operator ignores numbers below the number of the leader's pod. Each life of the job
+// AnnotationLifeNumber is on every pod of a replica: the number of its life, which TRAININGJOB_LIFE shows. Each life of the job
 // has a larger number than all lives before it: attempt * 1,000,000 + the changes of lives within the attempt.
 const AnnotationLifeNumber = Group + "/life-number"
 
@@ -110,18 +109,6 @@ const (
 	AnnotationHostFile = Group + "/hostfile"
 	// AnnotationMachineFile has a line "<host>:<n>" for each worker, as MPICH and Intel MPI read it.
 	AnnotationMachineFile = Group + "/machinefile"
-)
-
-// Annotations of the progress Lease, which the training writes.
-const (
-	// AnnotationStep is the training's step, a whole number that grows.
-	AnnotationStep = Group + "/step"
-	// AnnotationAttempt is the TRAININGJOB_ATTEMPT of the reporting process. Reports of other attempts do not count.
-	AnnotationAttempt = Group + "/attempt"
-	// AnnotationCheckpoint names the latest checkpoint.
-	AnnotationCheckpoint = Group + "/checkpoint"
-	// AnnotationSavedFor answers a request for a checkpoint after the save: it is the id of the request.
-	AnnotationSavedFor = Group + "/saved-for"
 )
 
 // Annotations that users set on a Kubeflow job which the operator serves.
@@ -160,8 +147,6 @@ const (
 	EnvLife = "TRAININGJOB_LIFE"
 	// EnvRank is the replica's rank within the job, from 0.
 	EnvRank = "TRAININGJOB_RANK"
-	// EnvProgressLease is the name of the Lease to renew; only jobs with spec.progress and no progress.port have it.
-	EnvProgressLease = "TRAININGJOB_PROGRESS_LEASE"
 	// EnvProgressPort is progress.port; only jobs with it have it.
 	EnvProgressPort = "TRAININGJOB_PROGRESS_PORT"
 	// EnvStopFile is StopFile; only jobs with progress.checkpointGraceSeconds have it.

@@ -2,15 +2,14 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Progress lets the job report its progress. With a port, rank 0 serves a page there, and the operator reads it. Without a port, the
-// operator creates the Lease <job>-progress, and the training (rank 0, or a side-car) renews it: spec.renewTime, and the annotations
-// trainingjob.dev/step and trainingjob.dev/checkpoint.
+// Progress lets the job report its progress: rank 0 serves a page at the port, and the operator reads it. Without a port the operator
+// detects no hang.
 //
 // It may be added, changed and removed at any time. A pod from before cannot report and does not hang.
 type Progress struct {
 	// port is the TCP port of the page of rank 0: http://<pod>:<port>/progress, which trainingjob.report() of the Python SDK serves. Every
-	// container gets it as TRAININGJOB_PROGRESS_PORT. The pods need their own network, not the network of their node. Default: no page, and
-	// a Lease.
+	// container gets it as TRAININGJOB_PROGRESS_PORT. With hostNetwork the main container of each such role names it in its ports, and the
+	// scheduler puts one such replica on a node. Default: no page.
 	// +kubebuilder:validation:Minimum=1024
 	// +kubebuilder:validation:Maximum=65535
 	// +optional
@@ -29,7 +28,7 @@ type Progress struct {
 	Action StallAction `json:"action,omitempty"`
 	// checkpointGraceSeconds is the time that the ranks of a running job have to save a checkpoint before the operator stops them for a
 	// suspension, a preemption, a drain, a requested restart or a smaller number of workers. The ranks read the request in the file
-	// TRAININGJOB_STOP_FILE and answer it in their report: savedFor of the page, or the annotation trainingjob.dev/saved-for of the Lease.
+	// TRAININGJOB_STOP_FILE and answer it in their report, with savedFor. Without a page they cannot answer.
 	// The operator stops them after the answer, or after this time. Its flag --max-checkpoint-wait bounds the time. Default 0: the operator requests no checkpoint. May
 	// change at any time. The operator requests none while a rank runs whose pod is older than the setting.
 	// +kubebuilder:validation:Minimum=0

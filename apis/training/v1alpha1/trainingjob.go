@@ -81,7 +81,8 @@ type TrainingJobList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.elastic) || ('Worker' in self.replicaSpecs && self.replicaSpecs['Worker'].replicas >= self.elastic.minReplicas && self.replicaSpecs['Worker'].replicas <= self.elastic.maxReplicas)",message="an elastic job needs replicaSpecs.Worker.replicas between elastic.minReplicas and elastic.maxReplicas"
 // +kubebuilder:validation:XValidation:rule="self.?network.dnsNames.orValue('All') == 'All' || self.framework in ['JAX', 'Custom'] || (self.framework == 'PyTorch' && !has(self.elastic))",message="only the ranks of JAX, Custom and PyTorch jobs that are not elastic find each other by their leader alone: leave network.dnsNames out or write All"
 // +kubebuilder:validation:XValidation:rule="!self.?scheduling.topology.roles.hasValue() || self.scheduling.topology.roles.all(r, r in self.replicaSpecs) && self.scheduling.topology.roles.exists(r, self.replicaSpecs[r].replicas > 0)",message="scheduling.topology.roles names a role that the job does not have: write roles of replicaSpecs, one of them with replicas"
-// +kubebuilder:validation:XValidation:rule="!self.?progress.port.hasValue() || self.replicaSpecs.all(r, !self.replicaSpecs[r].template.?spec.hostNetwork.orValue(false))",message="with progress.port the operator reads a page at the address of a pod: leave hostNetwork out, or leave progress.port out and renew the progress Lease"
+// +kubebuilder:validation:XValidation:rule="!self.?progress.port.hasValue() || self.replicaSpecs.all(r, !self.replicaSpecs[r].template.?spec.hostNetwork.orValue(false) || has(self.replicaSpecs[r].template.spec.containers) && self.replicaSpecs[r].template.spec.containers.exists(c, has(c.ports) && c.ports.exists(p, p.containerPort == self.progress.port && p.protocol == 'TCP' && !has(p.hostIP))))",message="with hostNetwork the operator reads the page of progress.port at the address of a node: name that port in the ports of the role's main container, without hostIP, so that the scheduler keeps it free of other pods, or leave hostNetwork out"
+// +kubebuilder:validation:XValidation:rule="!self.?progress.port.hasValue() || !(self.progress.port in [2379, 2380, 2381, 6443] || self.progress.port >= 10248 && self.progress.port <= 10260) || self.replicaSpecs.all(r, !self.replicaSpecs[r].template.?spec.hostNetwork.orValue(false))",message="with hostNetwork progress.port must not be a port of Kubernetes on its nodes (2379 to 2381, 6443, 10248 to 10260): choose another one"
 type TrainingJobSpec struct {
 	// framework selects the variables that the replicas need to find each other: TensorFlow (TF_CONFIG), PyTorch (MASTER_ADDR, RANK,
 	// PET_*), JAX (JAX_COORDINATOR_ADDRESS, ...), MPI (a host file, and SSH to the workers), XGBoost (DMLC_*, MASTER_ADDR, RANK),
@@ -148,7 +149,7 @@ type TrainingJobSpec struct {
 	Network *Network `json:"network,omitempty"`
 
 	// progress lets the job report its progress, so that the operator detects a hang. Default: no report. May change at any time. A pod
-	// from before has no Lease and does not hang.
+	// from before cannot report and does not hang.
 	// +optional
 	Progress *Progress `json:"progress,omitempty"`
 }

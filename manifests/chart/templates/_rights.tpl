@@ -56,9 +56,6 @@ rules:
 - apiGroups: [""]
   resources: [services]
   verbs: [get, list, watch, create]
-- apiGroups: [coordination.k8s.io]
-  resources: [leases] # progress, and whether nodes live
-  verbs: [get, list, watch, create]
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]

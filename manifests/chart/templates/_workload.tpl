@@ -187,6 +187,14 @@ spec:
       podSelector:
         matchExpressions:
         - {key: trainingjob.dev/job-uid, operator: Exists}
+  {{- if .root.Values.networkPolicy.nodes }}
+  - to:
+    {{- range .root.Values.networkPolicy.nodes }}
+    - ipBlock: {cidr: {{ . | quote }}}
+    {{- end }}
+    ports:
+    - {port: 1024, endPort: 65535}
+  {{- end }}
   {{- end }}
 {{- end }}
 {{- end -}}

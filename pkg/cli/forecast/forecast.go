@@ -1,6 +1,6 @@
 // Package forecast shows what the operator would do with a job, from the function with which the operator decides: plan.Make.
 //
-// For a job that does not exist yet it plays the first passes. The status of each plan becomes the job's; the Service, Lease and group of a
+// For a job that does not exist yet it plays the first passes. The status of each plan becomes the job's; the Service and group of a
 // plan exist in the next pass. It ends with the plan that creates the pods.
 //
 // It does not know the operator's flags: --node-lost-after and --gang have their defaults, and gang APIs count as served.
@@ -53,7 +53,7 @@ func Of(job *v1alpha1.TrainingJob, now time.Time) (string, error) {
 		if createsPods(p.Steps) || job.Spec.IsManagedElsewhere() {
 			break
 		}
-		o.HasService, o.HasLease = true, state.ReportsByLease(&job.Spec)
+		o.HasService = true
 	}
 	if job.Spec.IsManagedElsewhere() {
 		fmt.Fprintf(b, "  nothing: it is run by %s (spec.managedBy)\n", state.Printable(job.Spec.ManagedBy))

@@ -2,6 +2,7 @@ package schema_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -31,6 +32,25 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+const hostPort = "name that port in the ports of the role's main container, without hostIP"
+
+// onHost returns the spec of a job on the network of its nodes, with a page at the port and that entry of ports.
+func onHost(page int, entry string) string {
+	return fmt.Sprintf("{framework: JAX, progress: {port: %d}, replicaSpecs: {Worker: {template: {spec: {hostNetwork: true, containers: [{name: main, image: i, ports: [%s]}]}}}}}", page, entry)
+}
+
+func TestAPageOnTheHostNetwork(t *testing.T) {
+	for _, spec := range []string{onHost(9500, "{containerPort: 9500}"), onHost(9500, "{containerPort: 80}, {containerPort: 9500, hostPort: 9500, protocol: TCP}"), onHost(10261, "{containerPort: 10261}")} {
+		if _, err := schema.Job([]byte(head + "spec: " + spec)); err != nil {
+			t.Errorf("%s: %v", spec, err)
+		}
+	}
+	ownNetwork := strings.Replace(onHost(6443, ""), "hostNetwork: true", "hostNetwork: false", 1)
+	if _, err := schema.Job([]byte(head + "spec: " + ownNetwork)); err != nil {
+		t.Errorf("%s: %v", ownNetwork, err)
+	}
+}
+
 func TestWhatTheAPIServerWouldRefuse(t *testing.T) {
 	cases := []struct{ name, spec, want string }{
 		{"a rule of the CRD", "{framework: JAX, replicaSpecs: {PS: {template: " + template + "}}}", "a JAX job has the roles Worker and Evaluator"},
@@ -50,7 +70,13 @@ func TestWhatTheAPIServerWouldRefuse(t *testing.T) {
 		{"a missing field", "{replicaSpecs: {Worker: {template: " + template + "}}}", "spec.framework: Required value"},
 		{"no such main container", "{framework: JAX, replicaSpecs: {Worker: {template: {metadata: {annotations: {kubectl.kubernetes.io/default-container: trainer}}, spec: {containers: [{name: main, image: i}]}}}}}",
 			"names no container"},
-		{"a page on the host network", "{framework: JAX, progress: {port: 9500}, replicaSpecs: {Worker: {template: {spec: {hostNetwork: true, containers: [{name: main, image: i}]}}}}}", "leave hostNetwork out, or leave progress.port out"},
+		{"a page on the host network", onHost(9500, ""), hostPort},
+		{"a page on the host network at another port", onHost(9500, "{containerPort: 9501}"), hostPort},
+		{"a page on the host network at a port of UDP", onHost(9500, "{containerPort: 9500, protocol: UDP}"), hostPort},
+		{"a page on the host network at one address", onHost(9500, "{containerPort: 9500, hostIP: 127.0.0.2}"), hostPort},
+		{"a page at the kubelet's port", onHost(10250, "{containerPort: 10250}"), "progress.port must not be a port of Kubernetes"},
+		{"a page at the API server's port", onHost(6443, "{containerPort: 6443}"), "progress.port must not be a port of Kubernetes"},
+		{"a page at etcd's port", onHost(2379, "{containerPort: 2379}"), "progress.port must not be a port of Kubernetes"},
 		{"a page on a port of root", "{framework: JAX, progress: {port: 80}, replicaSpecs: {Worker: {template: " + template + "}}}", "spec.progress.port"},
 		{"no image", "{framework: JAX, replicaSpecs: {Worker: {template: {spec: {containers: [{name: main}]}}}}}", "a container has no image"},
 	}

@@ -41,7 +41,7 @@ func (q *Queue) IsDue() bool { return q.now || !q.at.IsZero() && !q.Clock.Now().
 func (q *Queue) At() time.Time { return q.at }
 
 // Changed requests a reconcile for a change in the cache, as the watches of the controller do: for every change of the job and of its
-// children, and for pods, Leases and nodes when the controller's functions return so. was is nil for a new object, is for a deleted one.
+// children, and for pods and nodes when the controller's functions return so. was is nil for a new object, is for a deleted one.
 func (q *Queue) Changed(kind server.Kind, was, is client.Object) {
 	o := is
 	if o == nil {
@@ -52,10 +52,6 @@ func (q *Queue) Changed(kind server.Kind, was, is client.Object) {
 		q.now = q.now || client.ObjectKeyFromObject(o) == q.Job
 	case server.Services, server.PodGroups:
 		q.now = q.now || q.owns(o)
-	case server.Leases:
-		if q.owns(o) {
-			q.After(reconcile.LeaseDelay(was, is))
-		}
 	case server.Pods:
 		q.podChanged(was, is)
 	case server.Nodes:

@@ -1,4 +1,4 @@
-// Package server is a Kubernetes API server in memory, for TrainingJobs, pods, Services, nodes, Leases and Kubernetes'
+// Package server is a Kubernetes API server in memory, for TrainingJobs, pods, Services, nodes and Kubernetes'
 // own PodGroups. The simulator (test/sim) and local runs (pkg/local) use it. Its answers are the same in every run.
 // controller-runtime's fake client sets no UID and ignores preconditions, which hides the bugs that a simulation looks for.
 //

@@ -13,7 +13,7 @@ import (
 const Collector = "garbage-collector"
 
 // owners are the kinds that own others, and owned those that have owners.
-var owned = []Kind{Pods, Services, Leases, PodGroups, Secrets}
+var owned = []Kind{Pods, Services, PodGroups, Secrets}
 
 // addFinalizer adds the garbage collector's finalizer for the propagation policy, and takes away the other.
 func addFinalizer(o client.Object, policy *metav1.DeletionPropagation) {

@@ -3,7 +3,6 @@ package server
 import (
 	"fmt"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,14 +20,13 @@ const (
 	Pods
 	Services
 	Nodes
-	Leases
 	PodGroups
 	Secrets
 	kinds
 )
 
 // Kinds lists all kinds.
-var Kinds = []Kind{Jobs, Pods, Services, Nodes, Leases, PodGroups, Secrets}
+var Kinds = []Kind{Jobs, Pods, Services, Nodes, PodGroups, Secrets}
 
 // String returns the name of the kind's resource: "pods".
 func (k Kind) String() string { return k.Resource().Resource }
@@ -46,16 +44,14 @@ func (k Kind) Resource() schema.GroupResource {
 		return schema.GroupResource{Resource: "nodes"}
 	case PodGroups:
 		return schema.GroupResource{Group: schedulingv1beta1.GroupName, Resource: "podgroups"}
-	case Secrets:
-		return schema.GroupResource{Resource: "secrets"}
 	default:
-		return schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
+		return schema.GroupResource{Resource: "secrets"}
 	}
 }
 
 // GroupKind returns the group and kind of the kind.
 func (k Kind) GroupKind() schema.GroupKind {
-	name := [kinds]string{v1alpha1.Kind, "Pod", "Service", "Node", "Lease", "PodGroup", "Secret"}[k]
+	name := [kinds]string{v1alpha1.Kind, "Pod", "Service", "Node", "PodGroup", "Secret"}[k]
 	return schema.GroupKind{Group: k.Resource().Group, Kind: name}
 }
 
@@ -70,8 +66,6 @@ func KindOf(o client.Object) Kind {
 		return Services
 	case *corev1.Node:
 		return Nodes
-	case *coordinationv1.Lease:
-		return Leases
 	case *schedulingv1beta1.PodGroup:
 		return PodGroups
 	case *corev1.Secret:
@@ -94,15 +88,13 @@ func (k Kind) newObject() client.Object {
 		return &corev1.Node{}
 	case PodGroups:
 		return &schedulingv1beta1.PodGroup{}
-	case Secrets:
-		return &corev1.Secret{}
 	default:
-		return &coordinationv1.Lease{}
+		return &corev1.Secret{}
 	}
 }
 
 // countsGenerations reports whether the kind's objects have a generation.
 func (k Kind) countsGenerations() bool { return k == Jobs || k == Pods }
 
-// needsVersion reports whether an update must name a resourceVersion, as updates of custom resources, Leases and PodGroups must.
-func (k Kind) needsVersion() bool { return k == Jobs || k == Leases || k == PodGroups }
+// needsVersion reports whether an update must name a resourceVersion, as updates of custom resources and PodGroups must.
+func (k Kind) needsVersion() bool { return k == Jobs || k == PodGroups }

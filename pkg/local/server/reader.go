@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -132,8 +131,6 @@ func kindOfList(list client.ObjectList) Kind {
 		return Services
 	case *corev1.NodeList:
 		return Nodes
-	case *coordinationv1.LeaseList:
-		return Leases
 	case *schedulingv1beta1.PodGroupList:
 		return PodGroups
 	case *metav1.PartialObjectMetadataList:
@@ -156,8 +153,6 @@ func appendTo(list client.ObjectList, item client.Object) {
 		list.Items = append(list.Items, *item.(*corev1.Service))
 	case *corev1.NodeList:
 		list.Items = append(list.Items, *item.(*corev1.Node))
-	case *coordinationv1.LeaseList:
-		list.Items = append(list.Items, *item.(*coordinationv1.Lease))
 	case *schedulingv1beta1.PodGroupList:
 		list.Items = append(list.Items, *item.(*schedulingv1beta1.PodGroup))
 	case *metav1.PartialObjectMetadataList:
@@ -179,8 +174,6 @@ func copyInto(to, from client.Object) {
 		from.(*corev1.Service).DeepCopyInto(to)
 	case *corev1.Node:
 		from.(*corev1.Node).DeepCopyInto(to)
-	case *coordinationv1.Lease:
-		from.(*coordinationv1.Lease).DeepCopyInto(to)
 	case *schedulingv1beta1.PodGroup:
 		from.(*schedulingv1beta1.PodGroup).DeepCopyInto(to)
 	}

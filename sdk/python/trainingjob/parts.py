@@ -153,8 +153,7 @@ def progress(*, port: int | None = None, stall_after_seconds: int | None = None,
              checkpoint_grace_seconds: int | None = None) -> dict:
     """Returns how a job reports its progress, and what to do when it does not report for so long.
 
-    port: of the page that report() serves, 1024 to 65535 and none of the framework's own. Default none: the training renews the Lease
-      <job>-progress, which needs rights.
+    port: of the page that report() serves, 1024 to 65535 and none of the framework's own. Default none: the operator detects no hang.
     stall_after_seconds: 10 to 86400. Default 600.
     action: Notify (default) or Restart.
     checkpoint_grace_seconds: how long ranks that are well have to save a checkpoint before they are stopped; see should_stop. 0 to 3600.

@@ -93,7 +93,7 @@ class Network(TypedDict, total=False):
 
 class Progress(TypedDict, total=False):
     """progress lets the job report its progress, so that the operator detects a hang. Default: no report. May
-    change at any time. A pod from before has no Lease and does not hang."""
+    change at any time. A pod from before cannot report and does not hang."""
 
     action: Literal["Notify", "Restart"]
     """action on a stall. Notify: condition Progressing=False and an Event. Restart: also restart the whole job, as
@@ -102,15 +102,15 @@ class Progress(TypedDict, total=False):
     checkpointGraceSeconds: int
     """checkpointGraceSeconds is the time that the ranks of a running job have to save a checkpoint before the
     operator stops them for a suspension, a preemption, a drain, a requested restart or a smaller number of workers.
-    The ranks read the request in the file TRAININGJOB_STOP_FILE and answer it in their report: savedFor of the
-    page, or the annotation trainingjob.dev/saved-for of the Lease. The operator stops them after the answer, or
-    after this time. Its flag --max-checkpoint-wait bounds the time. Default 0: the operator requests no checkpoint.
-    May change at any time. The operator requests none while a rank runs whose pod is older than the setting."""
+    The ranks read the request in the file TRAININGJOB_STOP_FILE and answer it in their report, with savedFor.
+    Without a page they cannot answer. The operator stops them after the answer, or after this time. Its flag
+    --max-checkpoint-wait bounds the time. Default 0: the operator requests no checkpoint. May change at any time.
+    The operator requests none while a rank runs whose pod is older than the setting."""
 
     port: int
     """port is the TCP port of the page of rank 0: http://<pod>:<port>/progress, which trainingjob.report() of the
-    Python SDK serves. Every container gets it as TRAININGJOB_PROGRESS_PORT. The pods need their own network, not
-    the network of their node. Default: no page, and a Lease."""
+    Python SDK serves. Every container gets it as TRAININGJOB_PROGRESS_PORT. With hostNetwork the main container of
+    each such role names it in its ports, and the scheduler puts one such replica on a node. Default: no page."""
 
     stallAfterSeconds: int
     """stallAfterSeconds is the maximum time of a running job without a report. It counts from the moment all
@@ -390,7 +390,7 @@ class TrainingJobSpec(TrainingJobSpecRequired, total=False):
 
     progress: Progress
     """progress lets the job report its progress, so that the operator detects a hang. Default: no report. May
-    change at any time. A pod from before has no Lease and does not hang."""
+    change at any time. A pod from before cannot report and does not hang."""
 
     recovery: Recovery
     """recovery sets what restarts, how often and how fast. May change at any time and counts from then on;

@@ -120,7 +120,7 @@ func (c *Checker) hear(change *server.Change) {
 		c.hearGroup(change)
 	case server.Nodes:
 		c.hearNode(change)
-	case server.Leases, server.Secrets:
+	case server.Secrets:
 		if change.Request.User == operator.User && change.Request.Verb != server.Create {
 			c.violate("7 foreign objects: the operator does %s", change.Request)
 		}

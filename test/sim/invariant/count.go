@@ -145,20 +145,19 @@ func (c *Checker) checkTimeRanOut(job *v1alpha1.TrainingJob, i *v1alpha1.Inciden
 	}
 }
 
-// checkCanReport: who hangs was created for the way in which the job reports, and its page shows no report for so long.
+// checkCanReport: who hangs was created with the port of the page, which shows no report for so long.
 func (c *Checker) checkCanReport(job *v1alpha1.TrainingJob, limit int64) {
-	variable := v1alpha1.EnvProgressLease
-	if job.Spec.Progress.Port > 0 {
-		variable = v1alpha1.EnvProgressPort
+	if job.Spec.Progress.Port == 0 {
+		c.violate("12 verdicts are earned: a job without a page counts as hung")
 	}
 	for _, o := range c.writer.Process.Cache.List(server.Pods) {
 		pod := o.(*corev1.Pod)
 		slot, life, _, named := livesIn(job.Name, pod)
 		isPresent := named && slot == leader(&job.Spec) && life == lifeIn(job, memoryOf(job), slot)
-		if isPresent && !wasGiven(pod, variable) {
-			c.violate("12 verdicts are earned: %s counts as hung, and lacks %s", pod.Name, variable)
+		if isPresent && !wasGiven(pod, v1alpha1.EnvProgressPort) {
+			c.violate("12 verdicts are earned: %s counts as hung, and lacks %s", pod.Name, v1alpha1.EnvProgressPort)
 		}
-		if since := c.world.Clock.Since(c.world.Reported(pod.UID)); isPresent && job.Spec.Progress.Port > 0 && since < time.Duration(limit)*time.Second {
+		if since := c.world.Clock.Since(c.world.Reported(pod.UID)); isPresent && since < time.Duration(limit)*time.Second {
 			c.violate("12 verdicts are earned: %s counts as hung, and reported %v ago", pod.Name, since)
 		}
 	}

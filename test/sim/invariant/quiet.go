@@ -71,7 +71,7 @@ func (c *Checker) checkAllCounted(job *v1alpha1.TrainingJob) {
 
 // checkNothingLeft checks invariant 18: nothing is left of a job that is gone.
 func (c *Checker) checkNothingLeft() {
-	for _, kind := range []server.Kind{server.Pods, server.Services, server.Leases, server.PodGroups, server.Secrets} {
+	for _, kind := range []server.Kind{server.Pods, server.Services, server.PodGroups, server.Secrets} {
 		for _, o := range c.world.Server.List(kind) {
 			if ref := ledger.OwnerOf(o); ref != nil && ref.Kind == v1alpha1.Kind {
 				c.violate("18 no leak: %s %s is left", kind, o.GetName())

@@ -5,10 +5,8 @@ import (
 	"strings"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/local/server"
@@ -32,10 +30,10 @@ func (c *Checker) checkStop(before, after *v1alpha1.TrainingJob, d *operator.Dec
 	if !isStopped(before, after) || d == nil || !d.Leads() || seconds(d.From) == 0 || !c.isWell(before, d) {
 		return
 	}
-	switch lease, _ := d.Process.Cache.Get(server.Leases, client.ObjectKey{Namespace: after.Namespace, Name: after.Name + "-progress"}).(*coordinationv1.Lease); {
+	switch {
 	case was == nil:
 		c.violate("21 asked: healthy ranks are stopped (%s) without a request", after.Status.Reason)
-	case lease != nil && lease.Annotations["trainingjob.dev/saved-for"] == was.ID, c.world.Saved(was.ID):
+	case c.world.Saved(was.ID):
 	case c.world.Clock.Now().Before(was.DeadlineTime.Time):
 		c.violate("21 asked: healthy ranks are stopped (%s) before %v, and have not answered %s", after.Status.Reason, was.DeadlineTime, was.ID)
 	}

@@ -61,7 +61,7 @@ func (p *Process) newSilence() cluster.Silence {
 
 // readLeases reads the Leases of all nodes, with what the cache shows of the nodes.
 func (p *Process) readLeases(context.Context) (map[string]nodes.Lease, error) {
-	if err := p.read(server.Leases, true); err != nil {
+	if err := p.read(server.Nodes, true); err != nil {
 		return nil, err
 	}
 	read := map[string]nodes.Lease{}

@@ -3,10 +3,7 @@ package world
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -15,7 +12,6 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/kubeflow"
 	"github.com/trainingjob/operator/pkg/local/server"
-	"github.com/trainingjob/operator/pkg/state"
 )
 
 // Submit creates the job.
@@ -104,41 +100,6 @@ func (w *World) Scale(n int) {
 		workers.Replicas = ptr.To(int32(n))
 		spec.ReplicaSpecs[v1alpha1.Worker] = workers
 	})
-}
-
-// RenewLease lets the training say how far it is, if the job has a progress Lease: so many steps further.
-func (w *World) RenewLease(steps int64) {
-	o, _ := w.Server.Get(server.Leases, w.Key.Namespace, state.LeaseName(w.Key.Name)).(*coordinationv1.Lease)
-	if o == nil {
-		return
-	}
-	lease := o.DeepCopy()
-	lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(w.Clock.Now()))
-	if lease.Annotations == nil {
-		lease.Annotations = map[string]string{}
-	}
-	lease.Annotations[v1alpha1.AnnotationStep] = strconv.FormatInt(state.ProgressOf(o).Step+steps, 10)
-	w.must(&server.Request{User: User, Verb: server.Update, Kind: server.Leases, Key: client.ObjectKeyFromObject(lease), Object: lease})
-}
-
-// AnswerCheckpointRequest lets the training answer what its ranks are asked, as the file of one of them that runs says, if any does.
-func (w *World) AnswerCheckpointRequest() {
-	o, _ := w.Server.Get(server.Leases, w.Key.Namespace, state.LeaseName(w.Key.Name)).(*coordinationv1.Lease)
-	i := slices.IndexFunc(w.Pods(), func(pod *corev1.Pod) bool {
-		return pod.Annotations[v1alpha1.AnnotationCheckpointRequest] != "" && pod.Status.Phase == corev1.PodRunning
-	})
-	if o == nil || i < 0 {
-		return
-	}
-	lease := o.DeepCopy()
-	id, _, _ := strings.Cut(w.Pods()[i].Annotations[v1alpha1.AnnotationCheckpointRequest], " ")
-	lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(w.Clock.Now()))
-	if lease.Annotations == nil {
-		lease.Annotations = map[string]string{}
-	}
-	lease.Annotations[v1alpha1.AnnotationSavedFor] = id
-	w.say("training: has saved what %s asks", id)
-	w.must(&server.Request{User: User, Verb: server.Update, Kind: server.Leases, Key: client.ObjectKeyFromObject(lease), Object: lease})
 }
 
 // DeleteJob deletes the job.

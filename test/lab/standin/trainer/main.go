@@ -22,6 +22,7 @@
 //	hang                  take no more steps
 //	api                   ask the API server something, as the pod's service account
 //	fill PATH             write a file of 64 MiB
+//	saved ID              answer the request to save of that id, on its page
 package main
 
 import (
@@ -147,6 +148,8 @@ func obey(command string) {
 		askAPI()
 	case "fill":
 		fill(rest)
+	case "saved":
+		savedFor = rest
 	default:
 		end(2, "unknown command: "+command)
 	}

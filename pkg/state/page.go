@@ -1,0 +1,59 @@
+package state
+
+import (
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// pageOf returns the port of the pod's progress page, as its main container got it; 0 for none, or if the template has set the variable
+// to something else.
+func pageOf(pod *corev1.Pod) int32 {
+	c := mainOf(pod)
+	if c == nil {
+		return 0
+	}
+	text := EnvOf(c.Env, v1alpha1.EnvProgressPort)
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || text != strconv.FormatUint(port, 10) {
+		return 0
+	}
+	return int32(port)
+}
+
+// AddressOf returns the IP address at which the operator may read the progress page of a pod; empty for none. A pod of the pods' network has
+// an address of its own. On the network of its node the port belongs to the pod only while the pod holds it.
+func AddressOf(pod *corev1.Pod) string {
+	switch {
+	case pageOf(pod) == 0,
+		pod.Spec.HostNetwork && !holdsPage(pod),
+		!pod.Spec.HostNetwork && pod.Status.PodIP == pod.Status.HostIP:
+		return ""
+	}
+	return pod.Status.PodIP
+}
+
+// holdsPage reports whether a pod on the network of its node holds the port of its page: its main container declares the port and runs. The
+// scheduler then keeps other pods that declare the port off the node. Once the container has ended, another process may listen there.
+func holdsPage(pod *corev1.Pod) bool {
+	return PagePort(pod) != nil && mainStatus(pod).State.Running != nil
+}
+
+// PagePort returns the declaration of the page's port in the pod's main container; nil if there is none. A port with a hostIP does not count,
+// because the scheduler keeps it free at that address alone.
+func PagePort(pod *corev1.Pod) *corev1.ContainerPort {
+	c, port := mainOf(pod), pageOf(pod)
+	if c == nil || port == 0 {
+		return nil
+	}
+	at := slices.IndexFunc(c.Ports, func(p corev1.ContainerPort) bool {
+		return p.ContainerPort == port && (p.HostPort == 0 || p.HostPort == port) && (p.Protocol == "" || p.Protocol == corev1.ProtocolTCP) && p.HostIP == ""
+	})
+	if at < 0 {
+		return nil
+	}
+	return &c.Ports[at]
+}
