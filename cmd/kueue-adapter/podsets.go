@@ -23,19 +23,11 @@ const annotationPartial = v1alpha1.AnnotationAdmittedWorkers
 func (j *trainingJob) roles() []v1alpha1.Role {
 	var roles []v1alpha1.Role
 	for _, role := range j.Spec.Roles() {
-		if j.Spec.Replicas(role)+j.spares(role) > 0 {
+		if j.Spec.Replicas(role) > 0 {
 			roles = append(roles, role)
 		}
 	}
 	return roles
-}
-
-// spares returns the number of placeholder pods of the role: they hold nodes, so they need quota.
-func (j *trainingJob) spares(role v1alpha1.Role) int32 {
-	if spares := j.Spec.ReplicaSpecs[role].Spares; spares != nil {
-		return spares.Count
-	}
-	return 0
 }
 
 // replicas returns how many replicas of the role need quota. A manifest that is applied again requests all workers of a job that was admitted
@@ -67,10 +59,10 @@ func (j *trainingJob) podSet(role v1alpha1.Role) (kueue.PodSet, error) {
 	set := kueue.PodSet{
 		Name:     kueue.NewPodSetReference(string(role)),
 		Template: *template,
-		Count:    j.replicas(role) + j.spares(role),
+		Count:    j.replicas(role),
 	}
 	if j.Spec.Elastic != nil && role == v1alpha1.Worker {
-		set.MinCount = ptr.To(j.Spec.Elastic.MinReplicas + j.spares(role))
+		set.MinCount = ptr.To(j.Spec.Elastic.MinReplicas)
 	}
 	if !features.Enabled(features.TopologyAwareScheduling) {
 		return set, nil
@@ -95,7 +87,7 @@ func (j *trainingJob) RunWithPodSetsInfo(ctx context.Context, _ client.Client, a
 		if err := podset.Merge(ctrl.LoggerFrom(ctx), &spec.Template.ObjectMeta, &spec.Template.Spec, admitted[i]); err != nil {
 			return fmt.Errorf("replicaSpecs.%s.template: %w", role, err)
 		}
-		if asked, given := j.Spec.Replicas(role), admitted[i].Count-j.spares(role); given != asked {
+		if asked, given := j.Spec.Replicas(role), admitted[i].Count; given != asked {
 			spec.Replicas = &given
 			j.annotatePartial(fmt.Sprintf("%d of %d", given, asked))
 		}
@@ -117,10 +109,10 @@ func (j *trainingJob) RestorePodSetsInfo(ctx context.Context, wanted []podset.Po
 	}
 	note, changed := j.Annotations[annotationPartial]
 	delete(j.Annotations, annotationPartial)
-	given, _, isPartial := readPartial(note)
+	given, asked, isPartial := readPartial(note)
 	for i, role := range roles {
 		spec := j.Spec.ReplicaSpecs[role]
-		if asked := wanted[i].Count - j.spares(role); isPartial && role == v1alpha1.Worker && given == j.Spec.Replicas(role) {
+		if isPartial && role == v1alpha1.Worker && given == j.Spec.Replicas(role) {
 			spec.Replicas = &asked
 		}
 		changed = podset.RestorePodSpec(&spec.Template.ObjectMeta, &spec.Template.Spec, wanted[i]) || changed

@@ -28,14 +28,6 @@ func gpus(n int64) change {
 	}
 }
 
-func spared(n int32) change {
-	return func(j *v1alpha1.TrainingJob) {
-		workers := j.Spec.ReplicaSpecs[v1alpha1.Worker]
-		spares(n)(&workers)
-		j.Spec.ReplicaSpecs[v1alpha1.Worker] = workers
-	}
-}
-
 // admits is the write of Kueue's scheduler for the Workload of that generation. It has no resourceVersion.
 func admits(w *kueue.Workload, generation int64, workers int32) {
 	w.Status.Admission = &kueue.Admission{ClusterQueue: "q", PodSetAssignments: []kueue.PodSetAssignment{{Name: "worker", Count: &workers}}}
@@ -79,7 +71,7 @@ func reconcileAll(t *testing.T, api client.Client, job *v1alpha1.TrainingJob) {
 // A user changes a waiting job, the adapter changes its Workload, and Kueue's scheduler admits what it read before.
 func TestAnAdmissionOfAnEarlierSizeSendsTheJobBackToItsQueue(t *testing.T) {
 	for name, user := range map[string]change{
-		"more workers": scaled(3), "fewer workers": scaled(1), "larger workers": gpus(8), "spares": spared(1), "nothing": nil,
+		"more workers": scaled(3), "fewer workers": scaled(1), "larger workers": gpus(8), "nothing": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			var changes []change

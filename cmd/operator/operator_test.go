@@ -104,7 +104,7 @@ func TestTheDefaultsAreValid(t *testing.T) {
 	}
 }
 
-func TestTheFlagsOfNodesAndSparesReachTheCluster(t *testing.T) {
+func TestTheFlagsOfNodesReachTheCluster(t *testing.T) {
 	cases := []struct {
 		name string
 		args []string
@@ -114,11 +114,11 @@ func TestTheFlagsOfNodesAndSparesReachTheCluster(t *testing.T) {
 		{"some namespaces", []string{"--namespaces=a,b", "--exclude-namespaces=c"}, cluster.Options{Parallel: cluster.Parallelism, Namespaces: []string{"a", "b"},
 			Excluded: []string{"c"}, WatchNodes: true, LostAfter: 15 * time.Second, MaxCheckpointWait: 5 * time.Minute, Gang: "None", Signals: nodes.DefaultSignals()}},
 		{"nodes are not watched", []string{"--watch-nodes=false"}, cluster.Options{Parallel: cluster.Parallelism, Excluded: []string{"kube-system", "kube-public", "kube-node-lease"}, LostAfter: 15 * time.Second, MaxCheckpointWait: 5 * time.Minute, Gang: "None", Signals: nodes.DefaultSignals()}},
-		{"all of them", []string{"--node-lost-after=1h", "--max-checkpoint-wait=30s", "--lost-node-taints=a,b", "--lost-node-taints=c", "--node-signals=none,cordon=Move", "--node-signals=condition:Bad=Lost", "--spare-priority-class=low", "--gang=Volcano"},
+		{"all of them", []string{"--node-lost-after=1h", "--max-checkpoint-wait=30s", "--lost-node-taints=a,b", "--lost-node-taints=c", "--node-signals=none,cordon=Move", "--node-signals=condition:Bad=Lost", "--gang=Volcano"},
 			cluster.Options{Parallel: cluster.Parallelism, Excluded: []string{"kube-system", "kube-public", "kube-node-lease"}, WatchNodes: true, LostAfter: time.Hour, MaxCheckpointWait: 30 * time.Second, Signals: nodes.Signals{
 				{Kind: "taint", Name: "a"}: state.LoseNode, {Kind: "taint", Name: "b"}: state.LoseNode, {Kind: "taint", Name: "c"}: state.LoseNode,
 				{Kind: "cordon"}: state.MoveFromNode, {Kind: "condition", Name: "Bad"}: state.LoseNode,
-			}, SparePriorityClass: "low", Gang: "Volcano"}},
+			}, Gang: "Volcano"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

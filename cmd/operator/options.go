@@ -47,7 +47,6 @@ type options struct {
 	maxCheckpointWait       time.Duration
 	lostNodeTaints          []string
 	nodeSignals             []string
-	sparePriorityClass      string
 	gang                    string
 	kubeflowKinds           []string
 	qps                     float32
@@ -86,7 +85,6 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 		"how long a job may save a checkpoint before it is suspended, restarted or drained, 0s to 1h: the bound of progress.checkpointGraceSeconds; 0s waits for no checkpoint")
 	f.StringSliceVar(&o.lostNodeTaints, "lost-node-taints", o.lostNodeTaints, "keys of taints that make a node's pods count as lost, comma-separated, beside "+corev1.TaintNodeOutOfService)
 	f.StringSliceVar(&o.nodeSignals, "node-signals", o.nodeSignals, "actions for unhealthy nodes, in addition to the defaults or instead of them, comma-separated: condition:TYPE=ACTION, taint:KEY=ACTION or cordon=ACTION, with ACTION Lost (their pods count as lost at once), Move (jobs leave for other nodes), Avoid (new pods stay off) or Ignore; none forgets the defaults, which docs/admins.md lists and the log shows")
-	f.StringVar(&o.sparePriorityClass, "spare-priority-class", o.sparePriorityClass, "priority class of spares whose job names none; it must exist. Empty means the replicas' class")
 	f.StringVar(&o.gang, "gang", o.gang, "default scheduler of gangs, for jobs without scheduling.gang: None, Native, Volcano or Coscheduling")
 	f.StringSliceVar(&o.kubeflowKinds, "kubeflow-kinds", o.kubeflowKinds, "serve these kinds of Kubeflow's training operator v1, comma-separated: PyTorchJob, TFJob, XGBoostJob, PaddleJob, JAXJob. Install their CRDs first, and remove Kubeflow's operator. docs/migrating.md lists the limits")
 	f.Float32Var(&o.qps, "kube-api-qps", o.qps, "requests to the API server per second at most; 0 leaves the limit to the server's priority and fairness")
@@ -184,7 +182,7 @@ func (o *options) clusterOptions() cluster.Options {
 	signals, _ := o.signals() // validated
 	return cluster.Options{
 		Parallel: cluster.Parallelism, Namespaces: o.namespaces, Excluded: o.excluded(), WatchNodes: o.watchNodes, LostAfter: o.nodeLostAfter,
-		MaxCheckpointWait: o.maxCheckpointWait, Signals: signals, Gang: v1alpha1.Gang(o.gang), SparePriorityClass: o.sparePriorityClass,
+		MaxCheckpointWait: o.maxCheckpointWait, Signals: signals, Gang: v1alpha1.Gang(o.gang),
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package build makes the children of a TrainingJob as values: its headless Service, its pods and their spares, its progress Lease, and the
+// Package build makes the children of a TrainingJob as values: its headless Service, its pods, its progress Lease, and the
 // Secret of an MPI job.
 //
 // A pod is the user's template and these injections, nothing else: name, labels, controller reference, annotations with the number of its

@@ -93,19 +93,6 @@ func inDomain(job *v1alpha1.TrainingJob) []metav1.LabelSelectorRequirement {
 	return []metav1.LabelSelectorRequirement{{Key: v1alpha1.LabelRole, Operator: metav1.LabelSelectorOpIn, Values: names}}
 }
 
-// KeepSpareNear gives the spare an affinity to the replicas of whatever attempt: it outlasts theirs. There is none to tiers of
-// Volcano's, which no label of a node has.
-func KeepSpareNear(pod *corev1.Pod, job *v1alpha1.TrainingJob, topology *v1alpha1.Topology) {
-	if topology == nil || topology.Tier != nil {
-		return
-	}
-	near(pod, topology, &metav1.LabelSelector{
-		MatchLabels: map[string]string{v1alpha1.LabelJobUID: string(job.UID)},
-		MatchExpressions: append([]metav1.LabelSelectorRequirement{{Key: v1alpha1.LabelAttempt, Operator: metav1.LabelSelectorOpExists}},
-			inDomain(job)...),
-	})
-}
-
 func near(pod *corev1.Pod, topology *v1alpha1.Topology, peers *metav1.LabelSelector) {
 	pod.Spec.Affinity = cmp.Or(pod.Spec.Affinity, &corev1.Affinity{})
 	pod.Spec.Affinity.PodAffinity = cmp.Or(pod.Spec.Affinity.PodAffinity, &corev1.PodAffinity{})

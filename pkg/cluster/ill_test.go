@@ -69,8 +69,6 @@ func TestNewPodsLearnWhichNodesAreIll(t *testing.T) {
 		{"in a job with missing pods", []builder.JobOption{builder.Workers(2)}, nil, unhealthy},
 		{"in one whose pod has no node", []builder.JobOption{builder.Workers(1)}, []builder.SnapshotOption{builder.Pending("worker", 0)}, unhealthy},
 		{"nothing is looked at for one that runs", []builder.JobOption{builder.Workers(1)}, []builder.SnapshotOption{builder.Running("worker", 0, builder.On("n1"))}, nil},
-		{"unless it lacks a spare", []builder.JobOption{builder.Workers(1, builder.Spares(1))}, []builder.SnapshotOption{builder.Running("worker", 0, builder.On("n1"))}, unhealthy},
-		{"which it has", []builder.JobOption{builder.Workers(1, builder.Spares(1))}, []builder.SnapshotOption{builder.Running("worker", 0, builder.On("n1")), builder.Spare("worker", 0)}, nil},
 		{"nor for one that rests", []builder.JobOption{builder.Workers(1), builder.Suspended()}, nil, nil},
 		{"nor for one that avoids none", []builder.JobOption{builder.Workers(2), avoidsNone}, nil, nil},
 	}

@@ -168,7 +168,7 @@ func (c *Cluster) addNotReady(ctx context.Context, o *state.Observed) error {
 // nodesOf returns the sorted names of the nodes with unfinished pods of the job, or of an earlier job of its name.
 func nodesOf(o *state.Observed) []string {
 	names := map[string]bool{}
-	for _, pods := range [][]state.Pod{o.Pods, o.Spares, o.Former, o.Gone} {
+	for _, pods := range [][]state.Pod{o.Pods, o.Former, o.Gone} {
 		for i := range pods {
 			if pods[i].Scheduled() && pods[i].CanRun() {
 				names[pods[i].Node] = true

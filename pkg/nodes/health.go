@@ -75,24 +75,7 @@ func (h Health) Unhealthy(all []corev1.Node) []string {
 	return names
 }
 
-// Matter reports whether a replica or a spare of the job has no node yet. Only then does it matter which nodes are unhealthy.
+// Matter reports whether a replica of the job has no node yet. Only then does it matter which nodes are unhealthy.
 func Matter(s *state.Snapshot) bool {
-	if s.IsFinished() || s.Job.Spec.IsSuspended() {
-		return false
-	}
-	if s.Any((*state.Replica).LacksNode) {
-		return true
-	}
-	placed := 0
-	for i := range s.Spares {
-		if s.Spares[i].Scheduled() {
-			placed++
-		}
-	}
-	for _, replicas := range s.Job.Spec.ReplicaSpecs {
-		if replicas.Spares != nil {
-			placed -= int(replicas.Spares.Count)
-		}
-	}
-	return placed < 0
+	return !s.IsFinished() && !s.Job.Spec.IsSuspended() && s.Any((*state.Replica).LacksNode)
 }

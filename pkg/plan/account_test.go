@@ -182,25 +182,23 @@ func TestANodeIsNotToldOfWhatTheProgramDidOnIt(t *testing.T) {
 }
 
 func TestNewPodsKeepOffAvoidedNodes(t *testing.T) {
-	job := builder.Job("j", builder.Workers(1, builder.Spares(1)), builder.StartedAt(0), builder.Avoided("bad", time.Hour), builder.Avoided("forgiven", 30*second))
-	for what, pods := range map[string][]builder.SnapshotOption{"a replica": nil, "a spare": seen(builder.Running("worker", 0))} {
-		var nodes []string
-		for _, step := range plan.Make(builder.Snapshot(job, pods...)).Steps {
-			affinity := plan.Pods(job)(step.(plan.CreatePod)).Spec.Affinity.NodeAffinity
-			if affinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
-				t.Errorf("%s excludes nodes: %+v", what, affinity)
-			}
-			for _, term := range affinity.PreferredDuringSchedulingIgnoredDuringExecution {
-				for _, field := range term.Preference.MatchFields {
-					nodes = append(nodes, field.Values...)
-				}
-			}
+	job := builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Avoided("bad", time.Hour), builder.Avoided("forgiven", 30*second))
+	var nodes []string
+	for _, step := range plan.Make(builder.Snapshot(job)).Steps {
+		affinity := plan.Pods(job)(step.(plan.CreatePod)).Spec.Affinity.NodeAffinity
+		if affinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+			t.Errorf("nodes are excluded: %+v", affinity)
 		}
-		if diff := cmp.Diff([]string{"bad"}, nodes); diff != "" {
-			t.Errorf("%s avoids (-want +got):\n%s", what, diff)
+		for _, term := range affinity.PreferredDuringSchedulingIgnoredDuringExecution {
+			for _, field := range term.Preference.MatchFields {
+				nodes = append(nodes, field.Values...)
+			}
 		}
 	}
-	waits := plan.Make(builder.Snapshot(job, builder.Pending("worker", 0, noRoom))).Status
+	if diff := cmp.Diff([]string{"bad"}, nodes); diff != "" {
+		t.Errorf("avoided (-want +got):\n%s", diff)
+	}
+	waits := plan.Make(builder.Snapshot(job, builder.Pending("worker", 0, builder.Unschedulable("no room")))).Status
 	if want := "worker-0: no room"; waits.Message != want {
 		t.Errorf("message %q, want %q", waits.Message, want)
 	}

@@ -66,18 +66,6 @@ func statusEvents(s *state.Snapshot, v *policy.Verdict, p *Plan) []Event {
 	return list
 }
 
-// stepEvents returns the Events of the plan's steps, which need no write of the status.
-func stepEvents(s *state.Snapshot, v *policy.Verdict, steps []Step) []Event {
-	switch {
-	case v.Expired:
-		return deletionRefused(s)
-	case v.GoesOn():
-		return append(sparesUsed(s, steps), sparesRefused(s)...)
-	default:
-		return nil
-	}
-}
-
 func becameTrue(was, next *v1alpha1.TrainingJobStatus) []Event {
 	var list []Event
 	for _, t := range eventConditions {

@@ -118,33 +118,11 @@ func firstOf(names []string) string {
 	return strings.Join(list, ", ")
 }
 
-// sparesRefused returns the Event that explains missing spares, once for each reason. The job continues without them, so its
-// conditions do not show them.
-func sparesRefused(s *state.Snapshot) []Event {
-	if s.SpareRefusal == nil || s.SpareRefusal.Reason == "" || s.SpareRefusal.Told || isIncomplete(s) || !lacksSpare(s) {
-		return nil
-	}
-	return []Event{warn(v1alpha1.EventSpareRefused, s.SpareRefusal.Reason, clip(s.SpareRefusal.Message))}
-}
-
 // deletionRefused returns one Event that explains why an expired job still exists. A result is final, so no condition shows it.
-func deletionRefused(s *state.Snapshot) []Event {
+func deletionRefused(s *state.Snapshot, v *policy.Verdict) []Event {
 	refusal := s.Refusal
-	if refusal == nil || refusal.Reason == "" || refusal.Told || refusal.Since.Before(s.Job.Status.CompletionTime.Time) {
+	if !v.Expired || refusal == nil || refusal.Reason == "" || refusal.Told || refusal.Since.Before(s.Job.Status.CompletionTime.Time) {
 		return nil
 	}
 	return []Event{warn(v1alpha1.EventDeletionRefused, refusal.Reason, clip(refusal.Message))}
-}
-
-func sparesUsed(s *state.Snapshot, steps []Step) []Event {
-	var list []Event
-	for _, step := range steps {
-		d, isDelete := step.(DeletePod)
-		i := slices.IndexFunc(s.Spares, func(p state.Pod) bool { return isDelete && p.UID == d.UID })
-		if i < 0 || d.Force || sparesInTheWay(s, s.Spares[i].Slot.Role) == 0 {
-			continue
-		}
-		list = append(list, normal(v1alpha1.EventSpareUsed, d.Name, fmt.Sprintf("%s makes way on %s for a replica that fits nowhere else.", d.Name, s.Spares[i].Node)))
-	}
-	return list
 }

@@ -152,7 +152,7 @@ func (n lifeNumbers) check(t *rapid.T, s *state.Snapshot, p *plan.Plan) {
 	pods := plan.Pods(s.Job)
 	for _, step := range p.Steps {
 		create, isCreate := step.(plan.CreatePod)
-		if !isCreate || create.Stage == plan.Spares {
+		if !isCreate {
 			continue
 		}
 		number, err := strconv.ParseInt(pods(create).Annotations["trainingjob.dev/life-number"], 10, 64)
@@ -228,7 +228,7 @@ func checkBounds(t *rapid.T, is *v1alpha1.TrainingJobStatus) {
 const restless = 6
 
 // stepReasons are the reasons of Events that a step or its refusal causes.
-var stepReasons = []string{v1alpha1.EventSpareUsed, v1alpha1.EventSpareRefused, v1alpha1.EventDeletionRefused}
+var stepReasons = []string{v1alpha1.EventDeletionRefused}
 
 // checkNamed: a job that waits for a long-terminating pod names one.
 func checkNamed(t *rapid.T, s *state.Snapshot) {

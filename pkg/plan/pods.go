@@ -21,12 +21,10 @@ type Placement struct {
 	Avoided []string
 	// Gang is the scheduler of the job's pod group.
 	Gang v1alpha1.Gang
-	// SparePriorityClass is the operator's default for spares.
-	SparePriorityClass string
 }
 
 func placement(s *state.Snapshot, v *policy.Verdict) *Placement {
-	return &Placement{Avoided: v.Avoided, Gang: s.Gang.Scheduler, SparePriorityClass: s.SparePriorityClass}
+	return &Placement{Avoided: v.Avoided, Gang: s.Gang.Scheduler}
 }
 
 // createPods creates the pods that return to their nodes before the pods that take any node. It stops just above the limit of one
@@ -77,29 +75,12 @@ func Pods(job *v1alpha1.TrainingJob) func(CreatePod) *corev1.Pod {
 	})
 	complete := sync.OnceValue(func() func(state.Slot, *corev1.Pod) { return framework.Complete(job) })
 	return func(step CreatePod) *corev1.Pod {
-		if step.Stage == Spares {
-			spare := build.Spare(job, step.Slot.Role, step.Slot.Index, step.Placement.Avoided, step.Placement.SparePriorityClass)
-			placeSpare(job, step.Slot.Role, spare, step.Placement.Gang)
-			return spare
-		}
 		pod := build.Pod(job, step.Slot, step.Life, environment()(step.Slot), step.Placement.Avoided)
 		build.TellPort(pod, framework.LeaderPort(job, step.Life.Attempt))
 		build.Prefer(pod, step.PreviousNode)
 		complete()(step.Slot, pod)
 		place(job, step.Slot.Role, pod, step.Placement.Gang)
 		return pod
-	}
-}
-
-// placeSpare makes the gang's scheduler place the spare near the replicas, but outside the gang.
-func placeSpare(job *v1alpha1.TrainingJob, role v1alpha1.Role, pod *corev1.Pod, scheduler v1alpha1.Gang) {
-	scheduling := ptr.Deref(job.Spec.Scheduling, v1alpha1.Scheduling{})
-	build.Schedule(pod, &scheduling)
-	if provider := gang.For(scheduler); provider != nil {
-		provider.Follow(pod, &scheduling)
-	}
-	if state.InDomain(&job.Spec, role) {
-		build.KeepSpareNear(pod, job, scheduling.Topology)
 	}
 }
 

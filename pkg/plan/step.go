@@ -20,7 +20,7 @@ const (
 	WhyNotRestarted = "it has not restarted in place in time"
 	WhyFormerJob    = "it belongs to an earlier job of the same name, on a lost node"
 	WhyGroupGoing   = "its pod group is being deleted"
-	WhySpare        = "a spare is not needed, or makes way"
+	WhySpare        = "it is a spare of an earlier operator"
 )
 
 // Step is one write to take: a CreateService, CreateLease, CreateSSHKey, CreateGroup, ResizeGroup, DeleteGroup, CreatePod, RestartPod,
@@ -30,7 +30,7 @@ type Step interface {
 	String() string
 }
 
-// Stage is when a step is taken. The stages follow each other: Prerequisites, Replicas, Displaced, Spares.
+// Stage is when a step is taken. The stages follow each other: Prerequisites, Replicas, Displaced.
 type Stage int
 
 // The stages.
@@ -43,8 +43,6 @@ const (
 	// Displaced holds the creation of replicas that take any node, while others return to theirs, in parallel. A scheduler places
 	// older pods first, so none of them takes the node of a replica that returns.
 	Displaced
-	// Spares holds the creation of spares, in parallel. A refused spare delays no replica.
-	Spares
 )
 
 // StageOf returns the stage of a step.
@@ -102,8 +100,8 @@ type AskPod struct {
 	Text string
 }
 
-// CreatePod creates the pod of one life of a slot, or, in the stage Spares, the role's Index-th spare. Pods builds the pod when
-// it is written: all pods of a large job at once take gigabytes.
+// CreatePod creates the pod of one life of a slot. Pods builds the pod when it is written: all pods of a large job at once take
+// gigabytes.
 type CreatePod struct {
 	Name  string
 	Slot  state.Slot

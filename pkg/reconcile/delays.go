@@ -65,10 +65,7 @@ func podOf(pod *corev1.Pod) *state.Pod {
 	if ref == nil {
 		return &state.Pod{}
 	}
-	p, named := state.PodOf(ref.Name, pod)
-	if !named {
-		p, _ = state.SpareOf(ref.Name, pod)
-	}
+	p, _ := state.PodOf(ref.Name, pod)
 	p.Version, p.Asked = "", ""
 	return &p
 }

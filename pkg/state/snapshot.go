@@ -36,7 +36,6 @@ func New(o Observed) (*Snapshot, error) {
 	s.doubtMassLoss()
 	s.leaveLost()
 	s.Pods = inOrder(s.Pods)
-	s.Spares = inOrder(s.Spares)
 	s.keepScheduler()
 	s.heedSideCars()
 	s.addReplicas()

@@ -24,7 +24,7 @@ func ArbitraryJob() *rapid.Generator[*v1alpha1.TrainingJob] {
 		}
 		for _, some := range []JobOption{
 			PS(2), Evaluators(1), Leader(v1alpha1.Chief), Elastic(1, 6), AllWorkers(), AnyWorker(), Suspended(), StartupDeadline(100), Deadline(500), TTL(60),
-			Progress(60, v1alpha1.StallRestart), Progress(60, v1alpha1.StallNotify), Page(9500, 60, v1alpha1.StallRestart), Page(9500, 60, v1alpha1.StallNotify), Of(v1alpha1.Worker, Spares(2)), Clean(v1alpha1.CleanAll),
+			Progress(60, v1alpha1.StallRestart), Progress(60, v1alpha1.StallNotify), Page(9500, 60, v1alpha1.StallRestart), Page(9500, 60, v1alpha1.StallNotify), Clean(v1alpha1.CleanAll),
 			Gang(v1alpha1.GangNative), MinAvailable(2), InDomain(), SchedulingTimeout(100), FirstAttempt("7"), Served(),
 		} {
 			if rapid.IntRange(0, 3).Draw(t, "has it") == 0 {
@@ -90,8 +90,8 @@ func arbitraryRecovery(t *rapid.T) func(*v1alpha1.Recovery) {
 	}
 }
 
-// ArbitraryPods draws what may be seen of a job at that time after Epoch: pods of present, past and lost lives, spares, nodes in
-// trouble, reports of progress and refusals. No pod is from the future.
+// ArbitraryPods draws what may be seen of a job at that time after Epoch: pods of present, past and lost lives, spares of an earlier operator, nodes
+// in trouble, reports of progress and refusals. No pod is from the future.
 func ArbitraryPods(job *v1alpha1.TrainingJob, now time.Duration) *rapid.Generator[[]SnapshotOption] {
 	return rapid.Custom(func(t *rapid.T) []SnapshotOption {
 		seen := []SnapshotOption{Now(now)}
@@ -130,7 +130,7 @@ var someNodes = []string{"n1", "n2", "n3"}
 func arbitraryRest(t *rapid.T, job *v1alpha1.TrainingJob, now time.Duration) []SnapshotOption {
 	var seen []SnapshotOption
 	for i := range rapid.IntRange(0, 3).Draw(t, "spares") {
-		seen = append(seen, Spare("worker", i, arbitraryOptions(t, now)...))
+		seen = append(seen, Spare(i, arbitraryOptions(t, now)...))
 	}
 	if scheduling := job.Spec.Scheduling; scheduling != nil && scheduling.Gang != "" {
 		seen = append(seen, arbitraryGroups(t, job, now))

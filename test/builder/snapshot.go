@@ -60,18 +60,6 @@ func Refused(reason, message string, retry time.Duration) SnapshotOption {
 	}
 }
 
-// SpareRefused says why the API server would not take a spare, and how long after Epoch to try again.
-func SpareRefused(reason, message string, retry time.Duration) SnapshotOption {
-	return func(s *state.Observed) {
-		s.SpareRefusal = &state.Refusal{Reason: reason, Message: message, Retry: Epoch.Add(retry)}
-	}
-}
-
-// SparesFrom says how long after Epoch missing spares may be created.
-func SparesFrom(d time.Duration) SnapshotOption {
-	return func(s *state.Observed) { s.SparesFrom = Epoch.Add(d) }
-}
-
 // Recorded says that this process last wrote the status d after Epoch.
 func Recorded(d time.Duration) SnapshotOption {
 	return func(s *state.Observed) { s.Recorded = Epoch.Add(d) }
@@ -176,17 +164,13 @@ func SavedFor(id string) SnapshotOption {
 	return func(s *state.Observed) { s.Progress.SavedFor = id }
 }
 
-// Spare adds a role's i-th placeholder pod, which runs on a node of its own unless an option says otherwise.
-func Spare(role string, i int, options ...PodOption) SnapshotOption {
+// Spare adds the i-th placeholder pod of an earlier operator.
+func Spare(i int, options ...PodOption) SnapshotOption {
 	return func(s *state.Observed) {
-		full := Pod(s.Job, state.Slot{Role: Role(role), Index: i}, state.Life{}, corev1.PodRunning, options...)
-		full.Name = state.SpareName(s.Job.Name, Role(role), i)
+		full := Pod(s.Job, state.Slot{Role: v1alpha1.Worker, Index: i}, state.Life{}, corev1.PodRunning, options...)
+		full.Name = fmt.Sprintf("%s-worker-spare-%d", s.Job.Name, i)
 		full.UID = types.UID("uid-" + full.Name)
-		p, ok := state.SpareOf(s.Job.Name, full)
-		if !ok {
-			panic(fmt.Sprintf("pod name %q is no spare's", full.Name))
-		}
-		s.Spares = append(s.Spares, p)
+		s.Spares = append(s.Spares, state.FormerPodOf(full))
 	}
 }
 

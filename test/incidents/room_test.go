@@ -37,24 +37,6 @@ var _ = Describe("A job for which there is little room", Serial, func() {
 			return pods.Items, err
 		}).Should(HaveLen(2), "the parked worker has no pod")
 	})
-
-	It("takes the node of its spare when its own is gone", func(ctx SpecContext) {
-		train := submit(ctx, lone(), everyPod(alone), func(made *v1alpha1.TrainingJob) {
-			worker := made.Spec.ReplicaSpecs[v1alpha1.Worker]
-			worker.Spares = &v1alpha1.Spares{Count: 1, Command: []string{"/program"}}
-			made.Spec.ReplicaSpecs[v1alpha1.Worker] = worker
-		})
-		train.becomes(ctx, "the spare holds the other node", func(s *v1alpha1.TrainingJobStatus) bool {
-			return s.Phase == v1alpha1.PhaseRunning && s.ReplicaStatuses[v1alpha1.Worker].Spares == 1
-		})
-		was := train.pod(ctx, 0)
-		DeferCleanup(func(ctx SpecContext) { kubectl(ctx, "uncordon", was.Spec.NodeName) })
-		kubectl(ctx, "cordon", was.Spec.NodeName)
-		kubectl(ctx, "delete", "pod", "--wait=false", was.Name)
-		train.becomes(ctx, "the worker runs again", func(s *v1alpha1.TrainingJobStatus) bool { return s.Restarts == 1 && s.ReadyReplicas == 1 })
-		Expect(train.pod(ctx, 0).Spec.NodeName).NotTo(Equal(was.Spec.NodeName))
-		Expect(train.seen.Status.Memory.Charges).To(BeEmpty())
-	})
 })
 
 // A learner leads actors, each of which breaks by itself.

@@ -84,32 +84,6 @@ type ReplicaSpec struct {
 	// +kubebuilder:validation:Enum=Replica;Role;Job
 	// +optional
 	RestartScope RestartScope `json:"restartScope,omitempty"`
-
-	// spares hold nodes ready for this role. Default: none. May change at any time.
-	// +optional
-	Spares *Spares `json:"spares,omitempty"`
-}
-
-// Spares are placeholder pods with the shape and the image of the replicas. They hold a node with the image, and end when a replica of
-// their role fits nowhere else.
-type Spares struct {
-	// count is the number of placeholder pods, 0 to 100.
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=100
-	// +required
-	Count int32 `json:"count"`
-	// command that the containers of a placeholder run instead of the training; it should wait for ever. Default: sleep infinity.
-	// +kubebuilder:default={"sleep","infinity"}
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:items:MaxLength=1024
-	// +listType=atomic
-	// +optional
-	Command []string `json:"command,omitempty"`
-	// priorityClassName of the placeholders; it should be low. Default: the operator's --spare-priority-class.
-	// +kubebuilder:validation:MaxLength=253
-	// +optional
-	PriorityClassName string `json:"priorityClassName,omitempty"`
 }
 
 // Replicas returns the number of replicas of a role: 0 if the job does not have the role, 1 by default.

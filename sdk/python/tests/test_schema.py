@@ -28,7 +28,7 @@ PARTS = {
     "progress": tj.progress(port=9500, stall_after_seconds=10, action="Restart", checkpoint_grace_seconds=30),
 }
 WHOLE = tj.job("j", "PyTorch", {"Worker": tj.replicas(
-    1, image="i", restart_policy="Never", restart_scope="Job", spares=tj.spares(1, command=["sleep"], priority_class="p"))},
+    1, image="i", restart_policy="Never", restart_scope="Job")},
     suspend=True, managed_by="m", success_policy="Leader", elastic=PARTS["elastic"], mpi=PARTS["mpi"], network=PARTS["network"], run_policy=PARTS["runPolicy"],
     recovery=PARTS["recovery"], scheduling=PARTS["scheduling"], progress=PARTS["progress"])
 

@@ -27,17 +27,6 @@ def elastic(min_replicas: int, max_replicas: int, *, shrink_after_seconds: int |
                  growAfterSeconds=grow_after_seconds, rendezvous=rendezvous)
 
 
-def spares(count: int, *, command: list | None = None, priority_class: str | None = None) -> dict:
-    """Returns the placeholder pods of a role, which hold nodes and make way when a replica fits nowhere else.
-
-    count: 0 to 100.
-    command: what they run instead of the training. Default sleep infinity.
-    priority_class: should be low. Default the operator's.
-    """
-    within("spares", count, 0, 100, required=True)
-    return given(count=count, command=listed(command), priorityClassName=priority_class)
-
-
 def run_policy(*, clean_pod_policy: str | None = None, ttl_seconds_after_finished: int | None = None,
                active_deadline_seconds: int | None = None, startup_deadline_seconds: int | None = None,
                finish_grace_seconds: int | None = None) -> dict:

@@ -20,10 +20,6 @@ import (
 // checkCreate holds the create of a pod against the job.
 func (c *Checker) checkCreate(r *server.Request, pod *corev1.Pod, d *operator.Decision) {
 	h := c.of(d.UID())
-	if spare, isSpare := parseSpareName(d.From.Name, pod.Name); isSpare {
-		c.checkSpare(pod, d, spare)
-		return
-	}
 	slot, life, named := parsePodName(d.From.Name, pod.Name)
 	if !named {
 		c.violate("1 identity: %s is no name of a pod of %s", pod.Name, d.From.Name)
@@ -73,17 +69,6 @@ func (c *Checker) knownTo(d *operator.Decision) (job *v1alpha1.TrainingJob, stri
 func versionOf(o metav1.Object) int64 {
 	version, _ := strconv.ParseInt(o.GetResourceVersion(), 10, 64)
 	return version
-}
-
-// checkSpare holds the create of a placeholder against the job as it was read.
-func (c *Checker) checkSpare(pod *corev1.Pod, d *operator.Decision, spare state.Slot) {
-	c.violateAll(ledger.Spare(d.From, pod))
-	switch wanted := d.From.Spec.ReplicaSpecs[spare.Role].Spares; {
-	case wanted == nil || spare.Index >= int(wanted.Count):
-		c.violate("5 bounds: spare %s is created", pod.Name)
-	case is(d.From, v1alpha1.ConditionFinished) || is(d.From, v1alpha1.ConditionSuspended) || d.From.Spec.IsSuspended():
-		c.violate("4 no work without cause: spare %s is created in phase %s", pod.Name, d.From.Status.Phase)
-	}
 }
 
 // checkFuture: who sees a pod of a later life knows that the job it has read is old, whether it leads or not.

@@ -176,7 +176,7 @@ func (h *history) noteRecovery(was, now *v1alpha1.TrainingJobStatus) {
 }
 
 // untold are the reasons of Events that tell of no transition of the status.
-var untold = []string{v1alpha1.EventEnvConflict, v1alpha1.EventSpareUsed, v1alpha1.EventSpareRefused, v1alpha1.EventDeletionRefused}
+var untold = []string{v1alpha1.EventEnvConflict, v1alpha1.EventDeletionRefused}
 
 // Event is called with each Event: 20, at most one for each transition, and after it.
 func (c *Checker) Event(d *operator.Decision, reason, note string) {
