@@ -38,11 +38,7 @@ func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []pl
 			return c.handleRefusal(job, err)
 		}
 	}
-	err := a.takeInParallel(ctx, stages[plan.Replicas])
-	if err == nil {
-		err = a.takeInParallel(ctx, stages[plan.Displaced])
-	}
-	return a.settle(err)
+	return a.settle(a.takeInParallel(ctx, stages[plan.Replicas]))
 }
 
 // acting holds the steps of one reconcile while they are taken.

@@ -64,7 +64,7 @@ type jobMemo struct {
 	gone map[string]state.Pod
 	// found are pods from the API server, by name, that the cache does not show, or shows in another state.
 	found map[string]found
-	// previousNodes are the nodes of the job's latest pods.
+	// previousNodes are the nodes of the job's latest pods. One of them may explain a restart of the whole job.
 	previousNodes map[state.Slot]previousNode
 	// foreign is the pod of a life that the job never had, after its Event was written.
 	foreign types.UID

@@ -69,7 +69,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	}
 	c.addStacks(s)
 	c.addStragglers(s)
-	s.Homes = c.previousNodes(s)
+	c.recordNodes(s)
 	if err := c.addUnhealthy(ctx, s); err != nil {
 		return nil, err
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
-	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
 
@@ -216,36 +215,6 @@ func TestAPodThatWaitsForANodeStays(t *testing.T) {
 		if steps := plan.Make(builder.Snapshot(job, waits, builder.Ill("b"))).Steps; len(steps) > 0 {
 			t.Errorf("%s: steps %v", what, lines(steps))
 		}
-	}
-}
-
-// A replica returns to its node, unless the node failed, or a required topology may put the job into another domain.
-func TestWhereAReplicaGoesBackTo(t *testing.T) {
-	topology := func(mode v1alpha1.TopologyMode) builder.JobOption {
-		return func(job *v1alpha1.TrainingJob) {
-			job.Spec.Scheduling = &v1alpha1.Scheduling{Gang: v1alpha1.GangNone, Topology: &v1alpha1.Topology{Key: "rack", Mode: mode}}
-		}
-	}
-	cases := []struct {
-		name string
-		job  builder.JobOption
-		seen builder.SnapshotOption
-		want string
-	}{
-		{"its node", builder.StartedAt(0), builder.Home("worker", 0, "a"), "a"},
-		{"not one that the job avoids", builder.Avoided("a", time.Hour), builder.Home("worker", 0, "a"), ""},
-		{"nor one that is ill", builder.StartedAt(0), func(s *state.Observed) { builder.Home("worker", 0, "a")(s); builder.Ill("a")(s) }, ""},
-		{"its node, if the topology is preferred", topology(v1alpha1.TopologyPreferred), builder.Home("worker", 0, "a"), "a"},
-		{"none, if the topology is required", topology(v1alpha1.TopologyRequired), builder.Home("worker", 0, "a"), ""},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			for _, step := range plan.Make(builder.Snapshot(builder.Job("j", builder.Workers(1), builder.StartedAt(0), c.job), c.seen)).Steps {
-				if create, is := step.(plan.CreatePod); is && create.PreviousNode != c.want {
-					t.Errorf("previous node %q, want %q", create.PreviousNode, c.want)
-				}
-			}
-		})
 	}
 }
 

@@ -41,7 +41,7 @@ func TestAJobMovesFromAnIllNode(t *testing.T) {
 	if again := plan.Make(builder.Snapshot(job, builder.Running("worker", 0, builder.Life(0, 0)), builder.Running("worker", 1, builder.Life(0, 0)), ill, builder.Others(2))); again.Status.Attempt != 1 || len(again.Restarts) > 0 {
 		t.Errorf("the next pass restarts again: %s", again)
 	}
-	creates := plan.Make(builder.Snapshot(job, builder.Ill("b", "node-worker-1"), builder.Home("worker", 1, "node-worker-1"))).Steps
+	creates := plan.Make(builder.Snapshot(job, builder.Ill("b", "node-worker-1"))).Steps
 	if len(creates) != 2 {
 		t.Fatalf("steps %v, want two pods", lines(creates))
 	}

@@ -123,16 +123,11 @@ func newPods(steps []plan.Step) int {
 	return n
 }
 
-// checkDomain: no pod that must share a domain prefers its previous node, and a restart keeps all of them or none.
+// checkDomain: a restart keeps all pods that must share a domain, or none.
 func checkDomain(t *rapid.T, s *state.Snapshot, p *plan.Plan) {
 	scheduling := s.Job.Spec.Scheduling
 	if scheduling == nil || scheduling.Topology == nil || scheduling.Topology.Mode != v1alpha1.TopologyRequired {
 		return
-	}
-	for _, step := range p.Steps {
-		if create, is := step.(plan.CreatePod); is && create.PreviousNode != "" && create.Slot.Role != v1alpha1.Evaluator && create.Slot.Role != v1alpha1.Launcher {
-			t.Fatalf("%s prefers %s", create.Slot, create.PreviousNode)
-		}
 	}
 	if p.Status.Attempt == s.Job.Status.Attempt || p.Status.Memory.GroupAttempt == nil {
 		return

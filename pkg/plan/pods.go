@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,44 +26,20 @@ func placement(s *state.Snapshot, v *policy.Verdict) *Placement {
 	return &Placement{Avoided: v.Avoided, Gang: s.Gang.Scheduler}
 }
 
-// createPods creates the pods that return to their nodes before the pods that take any node. It stops just above the limit of one
-// plan.
+// createPods creates the missing pods, the leader's first where the others need it. It stops just above the limit of one plan.
 func createPods(s *state.Snapshot, v *policy.Verdict, missing []*state.Replica) []Step {
-	if len(missing) == 0 {
-		return nil
-	}
 	var steps []Step
 	placement, leader := placement(s, v), state.Leader(&s.Job.Spec)
 	// if not all pods fit, the leader must; a gang's minimum ensures that itself
 	leads := s.Job.Spec.Elastic != nil && !s.IsGang()
-	returns := slices.ContainsFunc(missing, func(r *state.Replica) bool { return previousNode(s, v, r.Slot) != "" })
-	for _, stage := range []Stage{Prerequisites, Replicas, Displaced} {
-		for _, r := range missing {
-			create := CreatePod{Slot: r.Slot, Life: r.Life, PreviousNode: previousNode(s, v, r.Slot), Placement: placement}
-			switch {
-			case leads && r.Slot == leader:
-				create.Stage = Prerequisites
-			case returns && create.PreviousNode == "":
-				create.Stage = Displaced
-			}
-			if create.Stage == stage && len(steps) <= maxPodWrites {
-				create.Name = state.PodName(s.Job.Name, r.Slot, r.Life)
-				steps = append(steps, create)
-			}
+	for _, r := range missing[:min(len(missing), maxPodWrites+1)] {
+		create := CreatePod{Name: state.PodName(s.Job.Name, r.Slot, r.Life), Slot: r.Slot, Life: r.Life, Placement: placement}
+		if leads && r.Slot == leader {
+			create.Stage = Prerequisites
 		}
+		steps = append(steps, create)
 	}
 	return steps
-}
-
-// previousNode returns the node of the slot's previous life, to which its new pod returns if it can. It is empty if none is
-// known, if the job avoids the node, or if the replica must share a domain: preferences for nodes of several domains would
-// contradict that.
-func previousNode(s *state.Snapshot, v *policy.Verdict, slot state.Slot) string {
-	node, spec := s.Homes[slot], &s.Job.Spec
-	if slices.Contains(v.Avoided, node) || state.RequiresDomain(spec) && state.InDomain(spec, slot.Role) {
-		return ""
-	}
-	return node
 }
 
 // Pods returns the function that builds the pods of the job's steps one by one. Several goroutines may call it at once. It
@@ -77,7 +52,6 @@ func Pods(job *v1alpha1.TrainingJob) func(CreatePod) *corev1.Pod {
 	return func(step CreatePod) *corev1.Pod {
 		pod := build.Pod(job, step.Slot, step.Life, environment()(step.Slot), step.Placement.Avoided)
 		build.TellPort(pod, framework.LeaderPort(job, step.Life.Attempt))
-		build.Prefer(pod, step.PreviousNode)
 		complete()(step.Slot, pod)
 		place(job, step.Slot.Role, pod, step.Placement.Gang)
 		return pod

@@ -1,10 +1,8 @@
 package plan_test
 
 import (
-	"fmt"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -47,29 +45,6 @@ func TestABuiltPodHasTheNameThatItsStepSays(t *testing.T) {
 	step := steps[0].(plan.CreatePod)
 	if diff := cmp.Diff(step.Name, plan.Pods(s.Job)(step).Name); diff != "" {
 		t.Errorf("name (-step +pod):\n%s", diff)
-	}
-}
-
-// Recreated replicas return to their nodes before others can take those nodes. None returns to a node that the job avoids.
-func TestReplicasReturnToTheirNodes(t *testing.T) {
-	job := builder.Job("j", builder.Workers(4), builder.StartedAt(0), builder.Attempt(1), builder.Avoided("bad", time.Hour))
-	s := builder.Snapshot(job, builder.Home("worker", 1, "bad"), builder.Home("worker", 2, "good"), builder.Home("worker", 3, "better"))
-	var got []string
-	for _, step := range plan.Make(s).Steps {
-		create := step.(plan.CreatePod)
-		text := create.Name + ":"
-		for _, term := range plan.Pods(job)(create).Spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
-			text += fmt.Sprint(" ", term.Weight, " ", term.Preference.MatchFields)
-		}
-		got = append(got, text)
-	}
-	const off = " 100 [{metadata.name NotIn [bad]}]"
-	want := []string{
-		"j-worker-2-a1r0:" + off + " 100 [{metadata.name In [good]}]", "j-worker-3-a1r0:" + off + " 100 [{metadata.name In [better]}]",
-		"j-worker-0-a1r0:" + off, "j-worker-1-a1r0:" + off,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("new pods (-want +got):\n%s", diff)
 	}
 }
 

@@ -30,7 +30,7 @@ type Step interface {
 	String() string
 }
 
-// Stage is when a step is taken. The stages follow each other: Prerequisites, Replicas, Displaced.
+// Stage is when a step is taken. The stages follow each other: Prerequisites, Replicas.
 type Stage int
 
 // The stages.
@@ -40,9 +40,6 @@ const (
 	// Prerequisites holds the objects that pods need to find each other and to form a gang, and the one pod that the others need.
 	// They are created one after the other.
 	Prerequisites
-	// Displaced holds the creation of replicas that take any node, while others return to theirs, in parallel. A scheduler places
-	// older pods first, so none of them takes the node of a replica that returns.
-	Displaced
 )
 
 // StageOf returns the stage of a step.
@@ -103,13 +100,11 @@ type AskPod struct {
 // CreatePod creates the pod of one life of a slot. Pods builds the pod when it is written: all pods of a large job at once take
 // gigabytes.
 type CreatePod struct {
-	Name  string
-	Slot  state.Slot
-	Life  state.Life
-	Stage Stage
-	// PreviousNode is the node of the slot's previous life, which the pod prefers; empty for none.
-	PreviousNode string
-	Placement    *Placement
+	Name      string
+	Slot      state.Slot
+	Life      state.Life
+	Stage     Stage
+	Placement *Placement
 }
 
 // RestartPod restarts the main container in its pod, if the pod still has that UID and resourceVersion. It gives the container

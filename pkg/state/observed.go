@@ -41,8 +41,6 @@ type Observed struct {
 	MaxCheckpointWait time.Duration
 	// Ill are the unhealthy nodes, sorted: 64 at most. They are read only if pods are to be placed.
 	Ill []string
-	// Homes are the nodes that the slots' latest pods have, or had, as far as that is known.
-	Homes map[Slot]string
 	// HasLease is whether the job's progress Lease exists; Progress is its content.
 	HasLease bool
 	Progress Progress

@@ -142,7 +142,7 @@ func arbitraryRest(t *rapid.T, job *v1alpha1.TrainingJob, now time.Duration) []S
 	if rapid.IntRange(0, 3).Draw(t, "one is refused") == 0 {
 		seen = append(seen, arbitraryRefusal(t, job, now))
 	}
-	for _, some := range []SnapshotOption{NoService(), FirstLook(), Home("worker", 0, someNodes[0]), FormerJobPod(), Refused(v1alpha1.ReasonForbidden, "no", now-time.Second), Refused(v1alpha1.ReasonForbidden, "no", now+time.Second)} {
+	for _, some := range []SnapshotOption{NoService(), FirstLook(), FormerJobPod(), Refused(v1alpha1.ReasonForbidden, "no", now-time.Second), Refused(v1alpha1.ReasonForbidden, "no", now+time.Second)} {
 		if rapid.IntRange(0, 7).Draw(t, "seen") == 0 {
 			seen = append(seen, some)
 		}

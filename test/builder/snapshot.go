@@ -109,16 +109,6 @@ func NodeDeleted(node string) SnapshotOption {
 	return func(s *state.Observed) { s.Nodes = append(s.Nodes, nodes.Deleted(node, s.Now)) }
 }
 
-// Home says which node the latest pod of a replica has, or had.
-func Home(role string, index int, node string) SnapshotOption {
-	return func(s *state.Observed) {
-		if s.Homes == nil {
-			s.Homes = map[state.Slot]string{}
-		}
-		s.Homes[state.Slot{Role: Role(role), Index: index}] = node
-	}
-}
-
 // Others says how many other nodes there are for the pods of each node that is in trouble so far.
 func Others(n int) SnapshotOption {
 	return func(s *state.Observed) {
