@@ -20,11 +20,11 @@ import (
 
 // health are the signals that the nodes of these tests show.
 var health = nodes.Signals{
-	{Kind: nodes.ConditionSignal, Name: "GpuMemWatch"}:    state.MoveFromNode,
+	{Kind: nodes.ConditionSignal, Name: "GpuMemWatch"}:    state.BlameNode,
 	{Kind: nodes.ConditionSignal, Name: "KernelDeadlock"}: state.AvoidNode,
 	{Kind: nodes.ConditionSignal, Name: "MachineGone"}:    state.LoseNode,
-	{Kind: nodes.TaintSignal, Name: "leaving"}:            state.MoveFromNode,
-	{Kind: nodes.CordonSignal}:                            state.MoveFromNode,
+	{Kind: nodes.TaintSignal, Name: "leaving"}:            state.BlameNode,
+	{Kind: nodes.CordonSignal}:                            state.BlameNode,
 }
 
 // report makes a node report that it is unhealthy since d after Epoch.
@@ -82,8 +82,8 @@ func TestNewPodsLearnWhichNodesAreIll(t *testing.T) {
 	}
 }
 
-// A pod on an unhealthy node makes the job count the other nodes, whatever reports the trouble.
-func TestAJobOnAnIllNodeLearnsWhichOthersThereAre(t *testing.T) {
+// A node that explains failures is in the snapshot, whatever reports the trouble.
+func TestAJobOnAnIllNodeLearnsOfIt(t *testing.T) {
 	for name, ill := range map[string]func(*corev1.Node){
 		"a condition": func(n *corev1.Node) { report(n, "GpuMemWatch", 0) },
 		"a taint": func(n *corev1.Node) {
@@ -95,7 +95,7 @@ func TestAJobOnAnIllNodeLearnsWhichOthersThereAre(t *testing.T) {
 			all := inventoryNodes(4, 0)
 			ill(&all[1])
 			s := observed(t, all, builder.Job("j", builder.Workers(2)), builder.Running("worker", 0, builder.On("n0")), builder.Running("worker", 1, builder.On("n1")))
-			if len(s.Nodes) != 1 || s.Nodes[0].Name != "n1" || s.Nodes[0].Action != state.MoveFromNode || s.Nodes[0].Others != 3 {
+			if len(s.Nodes) != 1 || s.Nodes[0].Name != "n1" || s.Nodes[0].Action != state.BlameNode {
 				t.Errorf("nodes %+v", s.Nodes)
 			}
 		})

@@ -14,7 +14,7 @@ import (
 // never.
 type rule func(*state.Snapshot) (ruling *Ruling, wake time.Time)
 
-var rules = []rule{finished, suspended, succeeded, expired, failed, requested, scaledIn, unhealthy, stranded, late, unplaced, stalled}
+var rules = []rule{finished, suspended, succeeded, expired, failed, requested, scaledIn, stranded, late, unplaced, stalled}
 
 // Judge returns the verdict on the snapshot.
 func Judge(s *state.Snapshot) Verdict {

@@ -136,7 +136,7 @@ func arbitraryRest(t *rapid.T, job *v1alpha1.TrainingJob, now time.Duration) []S
 		seen = append(seen, arbitraryGroups(t, job, now))
 	}
 	if rapid.IntRange(0, 3).Draw(t, "ill") == 0 {
-		seen = append(seen, Ill(someNodes[rapid.IntRange(0, 2).Draw(t, "which")]), Others(rapid.IntRange(0, 9).Draw(t, "others")))
+		seen = append(seen, Ill(someNodes[rapid.IntRange(0, 2).Draw(t, "which")]))
 	}
 	seen = append(seen, arbitraryReport(t, job, now)...)
 	if rapid.IntRange(0, 3).Draw(t, "one is refused") == 0 {

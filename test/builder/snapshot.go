@@ -91,13 +91,13 @@ func NodeTainted(node, taint string, d time.Duration) SnapshotOption {
 	}
 }
 
-// NodeIll says that the node's condition of that type says since d after Epoch that jobs are to leave it.
+// NodeIll says that the node's condition of that type shows since d after Epoch that it is unhealthy, and explains failures.
 func NodeIll(node, kind, message string, d time.Duration) SnapshotOption {
 	return func(s *state.Observed) {
 		says := corev1.NodeCondition{Type: corev1.NodeConditionType(kind), Status: corev1.ConditionTrue, Message: message, LastTransitionTime: Time(d)}
 		s.Nodes = append(s.Nodes, nodes.Of(&corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: node}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{says}},
-		}, 15*time.Second, nodes.Signals{{Kind: nodes.ConditionSignal, Name: kind}: state.MoveFromNode}))
+		}, 15*time.Second, nodes.Signals{{Kind: nodes.ConditionSignal, Name: kind}: state.BlameNode}))
 	}
 }
 
@@ -107,15 +107,6 @@ func Ill(names ...string) SnapshotOption { return func(s *state.Observed) { s.Il
 // NodeDeleted says that the node is gone.
 func NodeDeleted(node string) SnapshotOption {
 	return func(s *state.Observed) { s.Nodes = append(s.Nodes, nodes.Deleted(node, s.Now)) }
-}
-
-// Others says how many other nodes there are for the pods of each node that is in trouble so far.
-func Others(n int) SnapshotOption {
-	return func(s *state.Observed) {
-		for i := range s.Nodes {
-			s.Nodes[i].Others = n
-		}
-	}
 }
 
 // Reported says that the progress Lease is there, and was renewed d after Epoch with that step.

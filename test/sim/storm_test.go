@@ -535,7 +535,7 @@ func (s *storm) toggleNode(r *run) {
 }
 
 // monitored are the types of conditions that say that a node is ill; nobody has named the last to the operator.
-var monitored = []corev1.NodeConditionType{operator.MovesFrom, operator.MovesFrom, operator.StaysOff, operator.Loses, corev1.NodeMemoryPressure}
+var monitored = []corev1.NodeConditionType{operator.Breaks, operator.Breaks, operator.StaysOff, operator.Loses, corev1.NodeMemoryPressure}
 
 // monitor is what says of a node that it is ill, and not any more: some flap.
 func (s *storm) monitor(r *run) {

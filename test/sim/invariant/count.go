@@ -62,10 +62,6 @@ func (c *Checker) checkIncident(h *history, before *v1alpha1.TrainingJob, i *v1a
 		c.checkRequested(h, before, i)
 		return
 	}
-	if i.Reason == v1alpha1.ReasonNodeIll && !c.causeOf(h, where, before).loss {
-		c.checkMove(before, i)
-		return
-	}
 	if i.Reason == v1alpha1.ReasonDomainFull {
 		c.checkStranded(before, i)
 		return
@@ -240,7 +236,7 @@ func covers(incidents []v1alpha1.Incident, slot state.Slot) (named, covered bool
 
 // seesEnded reports whether the process that has just written has seen that the incident's pod ended, and says so: its cache may be behind.
 func (c *Checker) seesEnded(job *v1alpha1.TrainingJob, i *v1alpha1.Incident) bool {
-	if c.writer == nil || i.Reason == v1alpha1.ReasonVanished || i.Reason == v1alpha1.ReasonNodeIll {
+	if c.writer == nil || i.Reason == v1alpha1.ReasonVanished {
 		return false
 	}
 	pod, _ := c.writer.Process.Cache.Get(server.Pods, client.ObjectKey{Namespace: job.Namespace, Name: i.Pod}).(*corev1.Pod)
