@@ -56,7 +56,6 @@ func statusEvents(s *state.Snapshot, v *policy.Verdict, p *Plan) []Event {
 		list = append(list, normal(v1alpha1.EventIncidentExplained, string(a.Is.Cause), a.Message))
 	}
 	list = append(list, avoidedEvents(s, next)...)
-	list = append(list, parkedEvents(v)...)
 	list = append(list, becameTrue(was, next)...)
 	list = append(list, ceasedToBe(was, next)...)
 	list = append(list, givenUp(v)...)

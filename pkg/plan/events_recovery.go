@@ -63,18 +63,6 @@ func messageOnNode(s *state.Snapshot, n *v1alpha1.AvoidedNode) string {
 	return fmt.Sprintf("TrainingJob %s/%s avoids this node until %s: %s.", s.Job.Namespace, s.Job.Name, n.ExpirationTime.UTC().Format(untilFormat), n.Reason)
 }
 
-// parkedEvents returns the Event of the workers of an elastic job that are parked or tried again.
-func parkedEvents(v *policy.Verdict) []Event {
-	switch {
-	case len(v.Park) > 0:
-		return []Event{warn(v1alpha1.EventWorkersParked, v1alpha1.ReasonUnschedulable, "No node has room for "+names(v.Park)+": the job continues with fewer workers.")}
-	case len(v.Unpark) > 0:
-		return []Event{normal(v1alpha1.EventWorkersUnparked, v1alpha1.EventWorkersUnparked, "Trying "+names(v.Unpark)+" again.")}
-	default:
-		return nil
-	}
-}
-
 func names(slots []state.Slot) string {
 	var list []string
 	for _, slot := range slots {

@@ -212,10 +212,6 @@ func checkBounds(t *rapid.T, is *v1alpha1.TrainingJobStatus) {
 			t.Fatalf("budget %+v of charges %+v", b, c)
 		}
 	}
-	worker := is.Memory.Roles[v1alpha1.Worker]
-	if (worker.Parked == "") != (worker.ParkedTime == nil) {
-		t.Fatalf("parked %q since %v", worker.Parked, worker.ParkedTime)
-	}
 }
 
 // restless is how many reconciles a status may take to settle on an unchanged state: a restart that explains another, a life that

@@ -18,6 +18,6 @@
 //
 // Three packages provide the facts. pkg/failure finds what broke first and what restarts. pkg/budget counts the remaining
 // restarts and how long each waits. pkg/nodes lists the nodes that the job avoids. The Snapshot has one row for each
-// replica (state.Replica): whether it is broken, runs or needs a node. Judge adds refunds for earlier incidents, the workers to
-// park, and the Accounts: everything that the status keeps about restarts.
+// replica (state.Replica): whether it is broken, runs or needs a node. Judge adds refunds for earlier incidents and the
+// Accounts: everything that the status keeps about restarts.
 package policy

@@ -32,9 +32,6 @@ func ArbitraryJob() *rapid.Generator[*v1alpha1.TrainingJob] {
 			}
 		}
 		job := Job("j", options...)
-		if elastic := job.Spec.Elastic; elastic != nil {
-			elastic.ShrinkAfterSeconds, elastic.GrowAfterSeconds = ptr.To[int32](20), ptr.To[int32](60)
-		}
 		arbitraryWaits(t, &job.Spec)
 		for role := range job.Spec.ReplicaSpecs {
 			policy := Policy(rapid.SampledFrom([]v1alpha1.RestartPolicy{v1alpha1.RestartNever, v1alpha1.RestartOnFailure, v1alpha1.RestartAlways, v1alpha1.RestartExitCode}).Draw(t, "policy"))

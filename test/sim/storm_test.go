@@ -55,7 +55,7 @@ var jobs = [][]builder.JobOption{
 	{builder.Workers(3, builder.Scope(v1alpha1.ScopeJob), builder.Policy(v1alpha1.RestartAlways)), builder.AllWorkers()},
 	{builder.Leader(v1alpha1.Master), builder.Workers(2, builder.Policy(v1alpha1.RestartAlways))},
 	{pytorch, builder.Leader(v1alpha1.Master), builder.Workers(2, builder.Policy(v1alpha1.RestartAlways)), builder.Evaluators(1, builder.Policy(v1alpha1.RestartAlways))},
-	{pytorch, builder.Workers(4), builder.Elastic(2, 5), impatient},
+	{pytorch, builder.Workers(4), builder.Elastic(2, 5)},
 	{pytorch, builder.Workers(2), builder.Progress(20, v1alpha1.StallRestart)},
 	{pytorch, builder.Workers(3), inPlace},
 	{pytorch, builder.Leader(v1alpha1.Master), builder.Workers(3), inPlace, accompanied(v1alpha1.Worker)},
@@ -78,7 +78,7 @@ var jobs = [][]builder.JobOption{
 	{pytorch, builder.Leader(v1alpha1.Master), builder.Workers(2), inPlace, declared},
 	{builder.Workers(3), builder.AllWorkers(), native},
 	{pytorch, builder.Workers(3), builder.Elastic(2, 5), native},
-	{pytorch, builder.Workers(4), builder.Elastic(2, 5), impatient, native},
+	{pytorch, builder.Workers(4), builder.Elastic(2, 5), native},
 	{builder.Workers(4), builder.AllWorkers(), native, builder.MinAvailable(2)},
 	{builder.Framework(v1alpha1.TensorFlow), builder.Leader(v1alpha1.Chief), builder.Workers(2), builder.PS(1), builder.Evaluators(1), native},
 	{tensorflow, builder.Leader(v1alpha1.Chief), builder.Workers(2), builder.Evaluators(1)},
@@ -153,11 +153,6 @@ var withoutGrace = builder.EveryRole(builder.PodSpec(func(pod *corev1.PodSpec) {
 // metElsewhere lets the workers of an elastic job meet at an endpoint outside the job.
 func metElsewhere(job *v1alpha1.TrainingJob) {
 	job.Spec.Elastic.Rendezvous = &v1alpha1.Rendezvous{Endpoint: "etcd:2379"}
-}
-
-// impatient leaves out at once the workers that fit nowhere, and tries them again soon.
-func impatient(job *v1alpha1.TrainingJob) {
-	job.Spec.Elastic.ShrinkAfterSeconds, job.Spec.Elastic.GrowAfterSeconds = ptr.To[int32](3), ptr.To[int32](10)
 }
 
 // storm is mixed faults by chance.

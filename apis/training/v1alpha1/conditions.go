@@ -196,10 +196,6 @@ const (
 	// EventNodeAvoided: new pods of the job prefer other nodes to one or several failed nodes. The Event is also on each Node that failed
 	// itself or is unhealthy.
 	EventNodeAvoided = "NodeAvoided"
-	// EventWorkersParked: workers of an elastic job are parked because they fit nowhere.
-	EventWorkersParked = "WorkersParked"
-	// EventWorkersUnparked: the operator tries parked workers of an elastic job again.
-	EventWorkersUnparked = "WorkersUnparked"
 	// EventEnvConflict: a template sets a variable that the operator also sets; the template's value wins.
 	EventEnvConflict = "EnvConflict"
 	// EventDeletionRefused: the API server refuses to delete a job after runPolicy.ttlSecondsAfterFinished.

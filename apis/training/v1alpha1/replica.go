@@ -135,30 +135,10 @@ type Elastic struct {
 	// +kubebuilder:validation:Maximum=10000
 	// +required
 	MaxReplicas int32 `json:"maxReplicas,omitempty"`
-	// shrinkAfterSeconds is how long a worker may fit nowhere before it is parked, as long as minReplicas remain. A pod whose
-	// status.nominatedNodeName names a future node has growAfterSeconds more. If your autoscaler does not write that name and scales from
-	// zero, set more than the time until a node is ready. Default 300.
-	// +kubebuilder:default=300
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=86400
-	// +optional
-	ShrinkAfterSeconds *int32 `json:"shrinkAfterSeconds,omitempty"`
-	// growAfterSeconds is how long workers stay parked before the operator tries them again. Default 600.
-	// +kubebuilder:default=600
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=86400
-	// +optional
-	GrowAfterSeconds *int32 `json:"growAfterSeconds,omitempty"`
 	// rendezvous is where the workers of a PyTorch job meet. Default: the leader holds a c10d store.
 	// +optional
 	Rendezvous *Rendezvous `json:"rendezvous,omitempty"`
 }
-
-// The defaults of Elastic; the schema holds them too.
-const (
-	DefaultShrinkAfterSeconds int32 = 300
-	DefaultGrowAfterSeconds   int32 = 600
-)
 
 // Rendezvous is where and how the workers of an elastic PyTorch job meet; torchrun reads it as PET_RDZV_*.
 //

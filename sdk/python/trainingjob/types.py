@@ -56,16 +56,8 @@ class Elastic(ElasticRequired, total=False):
     """elastic lets the number of workers change while the job runs, within bounds. Default: fixed. May change only
     while suspended."""
 
-    growAfterSeconds: int
-    """growAfterSeconds is how long workers stay parked before the operator tries them again. Default 600."""
-
     rendezvous: Rendezvous
     """rendezvous is where the workers of a PyTorch job meet. Default: the leader holds a c10d store."""
-
-    shrinkAfterSeconds: int
-    """shrinkAfterSeconds is how long a worker may fit nowhere before it is parked, as long as minReplicas remain. A
-    pod whose status.nominatedNodeName names a future node has growAfterSeconds more. If your autoscaler does not
-    write that name and scales from zero, set more than the time until a node is ready. Default 300."""
 
 
 class MPI(TypedDict, total=False):
@@ -670,9 +662,6 @@ class ReplicaStatus(TypedDict, total=False):
 
     failed: int
     """failed is the number of replicas whose present pod has failed."""
-
-    parked: int
-    """parked is the number of workers of an elastic job that are parked because they fit nowhere."""
 
     ready: int
     """ready is the number of pods that are ready."""

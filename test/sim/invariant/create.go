@@ -106,8 +106,8 @@ func (c *Checker) checkWanted(name string, job *v1alpha1.TrainingJob, slot state
 		c.violate("6 lives: %s is created, the present life is %v", name, lifeIn(job, memory, slot))
 	case m.Succeeded.Has(slot.Index):
 		c.violate("13 success is not lost: %s is created, the replica has succeeded", name)
-	case m.GivenUp.Has(slot.Index) || m.Parked.Has(slot.Index):
-		c.violate("4 no work without cause: %s is created, the replica was given up or parked", name)
+	case m.GivenUp.Has(slot.Index):
+		c.violate("4 no work without cause: %s is created, the replica was given up", name)
 	case m.Started.Has(slot.Index):
 		c.violate("8 exactly once: %s is created although this life has started once and no status counts its end", name)
 	default:
@@ -156,7 +156,7 @@ func (c *Checker) isFenced(pod *corev1.Pod) bool {
 
 // checkBound: at most so many creations as there were reasons for.
 func (c *Checker) checkBound(h *history, job *v1alpha1.TrainingJob) {
-	if most := h.widest*(int(job.Status.Restarts)+1+h.resumes+h.scalings+h.parkings) + h.outside + h.moved; h.creates > most {
+	if most := h.widest*(int(job.Status.Restarts)+1+h.resumes+h.scalings) + h.outside + h.moved; h.creates > most {
 		c.violate("5 bounds: %d pods were created, with %d restarts, %d resumptions and %d deletions from outside at most %d can be",
 			h.creates, job.Status.Restarts, h.resumes, h.outside, most)
 	}

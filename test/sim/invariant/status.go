@@ -164,11 +164,6 @@ func (h *history) noteAvoided(was, now *v1alpha1.TrainingJobStatus, at time.Time
 
 // noteRecovery counts what Events of the recovery may tell of.
 func (h *history) noteRecovery(was, now *v1alpha1.TrainingJobStatus) {
-	if a, b := was.Memory.Roles[v1alpha1.Worker].Parked, now.Memory.Roles[v1alpha1.Worker].Parked; a != b {
-		h.parkings++
-		h.happened[v1alpha1.EventWorkersParked]++
-		h.happened[v1alpha1.EventWorkersUnparked]++
-	}
 	if meta.IsStatusConditionFalse(now.Conditions, v1alpha1.ConditionProgressing) && !meta.IsStatusConditionFalse(was.Conditions, v1alpha1.ConditionProgressing) {
 		h.happened[v1alpha1.ReasonProgressStalled]++
 		h.happened[v1alpha1.ReasonProgressUnread]++
