@@ -52,8 +52,9 @@ func (j *trainingJob) PodSets(ctx context.Context, c client.Client) ([]kueue.Pod
 	return sets, j.addSpares(ctx, c, sets)
 }
 
-// addSpares adds the spares of an operator up to 2026-11 to the pod sets of a job that was started with them: Kueue stops a running job whose
-// Workload has another number of pods. While a job runs, only the workers of an elastic job change in number, and minReplicas does not.
+// addSpares adds the spares of an operator up to 2026-11 to the pod sets of a job that was started with them: Kueue stops a running job
+// whose Workload has another number of pods. While a job runs, only the workers of an elastic job change in number, and minReplicas does
+// not.
 func (j *trainingJob) addSpares(ctx context.Context, c client.Client, sets []kueue.PodSet) error {
 	if c == nil || j.IsSuspended() {
 		return nil
