@@ -176,7 +176,7 @@ func (j *trainingJob) setWaiting(now time.Time) {
 	status.Phase, status.Reason, status.Message = v1alpha1.PhaseQueued, v1alpha1.ReasonQueued, message
 	status.Ready, status.ReadyReplicas = "-", 0
 	for role, s := range status.ReplicaStatuses {
-		s.Active, s.Ready, s.Spares = 0, 0, 0
+		s.Active, s.Ready = 0, 0
 		status.ReplicaStatuses[role] = s
 	}
 }

@@ -68,7 +68,7 @@ func (j *trainingJob) IsActive() bool {
 		return true
 	}
 	for _, role := range j.Status.ReplicaStatuses {
-		if role.Active+role.Spares > 0 {
+		if role.Active > 0 {
 			return true
 		}
 	}

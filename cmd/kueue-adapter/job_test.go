@@ -34,7 +34,6 @@ func TestQuotaIsHeldWhileThereMayBePods(t *testing.T) {
 		{"the operator has seen the present spec and no pod", nil, false},
 		{"a pod is active", pods(v1alpha1.Worker, v1alpha1.ReplicaStatus{Active: 1}), true},
 		{"a pod of another role is active", pods(v1alpha1.PS, v1alpha1.ReplicaStatus{Active: 1}), true},
-		{"a spare holds a node", pods(v1alpha1.Worker, v1alpha1.ReplicaStatus{Spares: 1}), true},
 		{"pods have ended", pods(v1alpha1.Worker, v1alpha1.ReplicaStatus{Succeeded: 1, Failed: 1}), false},
 		{"the operator has not seen the suspension yet", func(j *v1alpha1.TrainingJob) { j.Generation = 2 }, true},
 	}

@@ -25,19 +25,11 @@ const annotationPartial = v1alpha1.AnnotationAdmittedWorkers
 func (j *trainingJob) roles() []v1alpha1.Role {
 	var roles []v1alpha1.Role
 	for _, role := range j.Spec.Roles() {
-		if j.Spec.Replicas(role)+j.spares(role) > 0 {
+		if j.Spec.Replicas(role) > 0 {
 			roles = append(roles, role)
 		}
 	}
 	return roles
-}
-
-// spares returns the number of placeholder pods of the role: they hold nodes, so they need quota.
-func (j *trainingJob) spares(role v1alpha1.Role) int32 {
-	if spares := j.Spec.ReplicaSpecs[role].Spares; spares != nil {
-		return spares.Count
-	}
-	return 0
 }
 
 // replicas returns how many replicas of the role need quota. A manifest that is applied again requests all workers of a job that was admitted
@@ -50,7 +42,7 @@ func (j *trainingJob) replicas(role v1alpha1.Role) int32 {
 }
 
 // PodSets returns what each role needs.
-func (j *trainingJob) PodSets(context.Context, client.Client) ([]kueue.PodSet, error) {
+func (j *trainingJob) PodSets(ctx context.Context, c client.Client) ([]kueue.PodSet, error) {
 	var sets []kueue.PodSet
 	for _, role := range j.roles() {
 		set, err := j.podSet(role)
@@ -59,7 +51,32 @@ func (j *trainingJob) PodSets(context.Context, client.Client) ([]kueue.PodSet, e
 		}
 		sets = append(sets, set)
 	}
-	return sets, nil
+	return sets, j.addSpares(ctx, c, sets)
+}
+
+// addSpares adds the spares of an operator up to 2026-11 to the pod sets of a job that was started with them: Kueue stops a running job
+// whose Workload has another number of pods. While a job runs, only the workers of an elastic job change in number, and minReplicas does
+// not.
+func (j *trainingJob) addSpares(ctx context.Context, c client.Client, sets []kueue.PodSet) error {
+	if c == nil || j.IsSuspended() {
+		return nil
+	}
+	var all kueue.WorkloadList
+	if err := c.List(ctx, &all, client.InNamespace(j.Namespace), jobframework.OwnerReferenceIndexFieldMatcher(gvk, j.Name)); err != nil {
+		return fmt.Errorf("listing the Workloads of job %s: %w", j.Name, err)
+	}
+	if len(all.Items) != 1 || len(all.Items[0].Spec.PodSets) != len(sets) {
+		return nil
+	}
+	for i, admitted := range all.Items[0].Spec.PodSets {
+		set := &sets[i]
+		if set.MinCount == nil {
+			set.Count = max(set.Count, admitted.Count)
+		} else if spares := ptr.Deref(admitted.MinCount, 0) - *set.MinCount; spares > 0 {
+			set.Count, *set.MinCount = set.Count+spares, *set.MinCount+spares
+		}
+	}
+	return nil
 }
 
 func (j *trainingJob) podSet(role v1alpha1.Role) (kueue.PodSet, error) {
@@ -69,10 +86,10 @@ func (j *trainingJob) podSet(role v1alpha1.Role) (kueue.PodSet, error) {
 	set := kueue.PodSet{
 		Name:     kueue.NewPodSetReference(string(role)),
 		Template: *template,
-		Count:    j.replicas(role) + j.spares(role),
+		Count:    j.replicas(role),
 	}
 	if j.Spec.Elastic != nil && role == v1alpha1.Worker {
-		set.MinCount = ptr.To(j.Spec.Elastic.MinReplicas + j.spares(role))
+		set.MinCount = ptr.To(j.Spec.Elastic.MinReplicas)
 	}
 	if !features.Enabled(features.TopologyAwareScheduling) {
 		return set, nil
@@ -98,7 +115,7 @@ func (j *trainingJob) RunWithPodSetsInfo(ctx context.Context, _ client.Client, a
 		if err := podset.Merge(ctrl.LoggerFrom(ctx), &spec.Template.ObjectMeta, &spec.Template.Spec, admitted[i]); err != nil {
 			return fmt.Errorf("replicaSpecs.%s.template: %w", role, err)
 		}
-		if asked, given := j.Spec.Replicas(role), admitted[i].Count-j.spares(role); given != asked {
+		if asked, given := j.Spec.Replicas(role), admitted[i].Count; given != asked {
 			spec.Replicas = &given
 			j.annotatePartial(fmt.Sprintf("%d of %d", given, asked))
 		}
@@ -116,15 +133,15 @@ func (j *trainingJob) RunWithPodSetsInfo(ctx context.Context, _ client.Client, a
 func (j *trainingJob) RestorePodSetsInfo(_ context.Context, wanted []podset.PodSetInfo) bool {
 	note, changed := j.Annotations[annotationPartial]
 	delete(j.Annotations, annotationPartial)
-	given, _, isPartial := readPartial(note)
+	given, asked, isPartial := readPartial(note)
 	for role, spec := range j.Spec.ReplicaSpecs {
 		meta := &spec.Template.ObjectMeta
 		for _, former := range wanted {
 			if former.Name != kueue.NewPodSetReference(string(role)) {
 				continue
 			}
-			if asked := former.Count - j.spares(role); isPartial && role == v1alpha1.Worker && given == j.Spec.Replicas(role) {
-				spec.Replicas = &asked
+			if isPartial && role == v1alpha1.Worker && given == j.Spec.Replicas(role) {
+				spec.Replicas = ptr.To(max(given, min(asked, former.Count))) // the Workload may count spares, and a user may write the annotation
 			}
 			changed = podset.RestorePodSpec(meta, &spec.Template.Spec, former) || changed
 		}

@@ -39,10 +39,6 @@ func replicas(role v1alpha1.Role, n int32, more ...func(*v1alpha1.ReplicaSpec)) 
 	}
 }
 
-func spares(n int32) func(*v1alpha1.ReplicaSpec) {
-	return func(r *v1alpha1.ReplicaSpec) { r.Spares = &v1alpha1.Spares{Count: n} }
-}
-
 func annotated(name, value string) func(*v1alpha1.ReplicaSpec) {
 	return func(r *v1alpha1.ReplicaSpec) { r.Template.Annotations = map[string]string{name: value} }
 }
@@ -64,7 +60,7 @@ func scaled(to int32) change {
 // topology is what a pod set asks for that says nothing else.
 var topology = &kueue.PodSetTopologyRequest{PodIndexLabel: ptr.To(v1alpha1.LabelIndex)}
 
-func TestPodSetsAreTheRolesByRankWithTheirSpares(t *testing.T) {
+func TestPodSetsAreTheRolesByRank(t *testing.T) {
 	rack := "topology.kubernetes.io/rack"
 	cases := []struct {
 		name string
@@ -77,11 +73,8 @@ func TestPodSetsAreTheRolesByRankWithTheirSpares(t *testing.T) {
 		{"a role of no replicas is none", waiting(replicas(v1alpha1.PS, 0), replicas(v1alpha1.Worker, 4)), []kueue.PodSet{
 			{Name: "worker", Count: 4, TopologyRequest: topology},
 		}},
-		{"spares need quota too", waiting(replicas(v1alpha1.Worker, 4, spares(2))), []kueue.PodSet{
-			{Name: "worker", Count: 6, TopologyRequest: topology},
-		}},
-		{"workers of an elastic job may be fewer, its parameter servers may not", waiting(replicas(v1alpha1.Worker, 4, spares(1)), replicas(v1alpha1.PS, 2), elastic(2, 8)), []kueue.PodSet{
-			{Name: "worker", Count: 5, MinCount: ptr.To[int32](3), TopologyRequest: topology}, {Name: "ps", Count: 2, TopologyRequest: topology},
+		{"workers of an elastic job may be fewer, its parameter servers may not", waiting(replicas(v1alpha1.Worker, 4), replicas(v1alpha1.PS, 2), elastic(2, 8)), []kueue.PodSet{
+			{Name: "worker", Count: 4, MinCount: ptr.To[int32](2), TopologyRequest: topology}, {Name: "ps", Count: 2, TopologyRequest: topology},
 		}},
 		{"the template says which topology", waiting(replicas(v1alpha1.Worker, 1, annotated(kueue.PodSetRequiredTopologyAnnotation, rack))), []kueue.PodSet{
 			{Name: "worker", Count: 1, TopologyRequest: &kueue.PodSetTopologyRequest{Required: &rack, PodIndexLabel: ptr.To(v1alpha1.LabelIndex)}},
@@ -124,9 +117,7 @@ func TestWhatIsAdmittedRunsAndIsTakenBack(t *testing.T) {
 		after    int32
 	}{
 		{"all", waiting(replicas(v1alpha1.Worker, 4), replicas(v1alpha1.PS, 1)), []podset.PodSetInfo{admission(4), admission(1)}, 4, nil, 4},
-		{"beside spares", waiting(replicas(v1alpha1.Worker, 4, spares(2))), []podset.PodSetInfo{admission(6)}, 4, nil, 4},
 		{"fewer", waiting(replicas(v1alpha1.Worker, 4), elastic(2, 8)), []podset.PodSetInfo{admission(2)}, 2, nil, 4},
-		{"fewer, beside spares", waiting(replicas(v1alpha1.Worker, 4, spares(2)), elastic(2, 8)), []podset.PodSetInfo{admission(5)}, 3, nil, 4},
 		{"fewer, and somebody scales it", waiting(replicas(v1alpha1.Worker, 4), elastic(2, 8)), []podset.PodSetInfo{admission(2)}, 2, scaled(3), 3},
 		{"all, and somebody scales it", waiting(replicas(v1alpha1.Worker, 4), elastic(2, 8)), []podset.PodSetInfo{admission(4)}, 4, scaled(8), 8},
 	}

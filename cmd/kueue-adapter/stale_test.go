@@ -28,14 +28,6 @@ func gpus(n int64) change {
 	}
 }
 
-func spared(n int32) change {
-	return func(j *v1alpha1.TrainingJob) {
-		workers := j.Spec.ReplicaSpecs[v1alpha1.Worker]
-		spares(n)(&workers)
-		j.Spec.ReplicaSpecs[v1alpha1.Worker] = workers
-	}
-}
-
 // admits is the write of Kueue's scheduler for the Workload of that generation. It has no resourceVersion.
 func admits(w *kueue.Workload, generation int64, workers int32) {
 	w.Status.Admission = &kueue.Admission{ClusterQueue: "q", PodSetAssignments: []kueue.PodSetAssignment{{Name: "worker", Count: &workers}}}
@@ -79,7 +71,7 @@ func reconcileAll(t *testing.T, api client.Client, job *v1alpha1.TrainingJob) {
 // A user changes a waiting job, the adapter changes its Workload, and Kueue's scheduler admits what it read before.
 func TestAnAdmissionOfAnEarlierSizeSendsTheJobBackToItsQueue(t *testing.T) {
 	for name, user := range map[string]change{
-		"more workers": scaled(3), "fewer workers": scaled(1), "larger workers": gpus(8), "spares": spared(1), "nothing": nil,
+		"more workers": scaled(3), "fewer workers": scaled(1), "larger workers": gpus(8), "nothing": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			var changes []change
@@ -121,6 +113,28 @@ func TestAWorkloadKeepsItsQuotaForPodsThatAreEnding(t *testing.T) {
 			}
 			if _, w = after(t, cluster(t, interceptor.Funcs{}, job, w), job); w == nil {
 				t.Error("the Workload is gone, and with it the quota of two pods")
+			}
+		})
+	}
+}
+
+// An adapter up to 2026-11 requested quota for spares. The job runs on with it, until its Workload ends.
+func TestAJobThatAnEarlierAdapterStartedWithSparesRunsOn(t *testing.T) {
+	for name, changes := range map[string][]change{"elastic": {elastic(1, 4)}, "not elastic": {func(j *v1alpha1.TrainingJob) { j.Spec.Elastic = nil }}} {
+		t.Run(name, func(t *testing.T) {
+			job, w := queued(t, append(changes, running(2))...)
+			job.Spec.Suspend, job.Finalizers = ptr.To(false), []string{v1alpha1.FinalizerQuota}
+			set := &w.Spec.PodSets[0]
+			if set.Count++; set.MinCount != nil {
+				*set.MinCount++
+			}
+			w.Generation = 1
+			admits(w, 1, set.Count)
+			api := cluster(t, interceptor.Funcs{}, job, w, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+			reconcileAll(t, api, job)
+			var all kueue.WorkloadList
+			if err := api.List(t.Context(), &all); err != nil || len(all.Items) != 1 || all.Items[0].Name != w.Name || job.Spec.IsSuspended() {
+				t.Errorf("suspended: %v, %d Workloads, error %v", job.Spec.IsSuspended(), len(all.Items), err)
 			}
 		})
 	}

@@ -61,11 +61,11 @@ func readStatus(status *v1alpha1.TrainingJobStatus) v1alpha1.TrainingJobStatus {
 		}
 	}
 	for role, pods := range status.ReplicaStatuses {
-		if pods.Active+pods.Spares > 0 {
+		if pods.Active > 0 {
 			if kept.ReplicaStatuses == nil {
 				kept.ReplicaStatuses = map[v1alpha1.Role]v1alpha1.ReplicaStatus{}
 			}
-			kept.ReplicaStatuses[role] = v1alpha1.ReplicaStatus{Active: pods.Active, Spares: pods.Spares}
+			kept.ReplicaStatuses[role] = v1alpha1.ReplicaStatus{Active: pods.Active}
 		}
 	}
 	return kept

@@ -112,7 +112,7 @@ func TestACachedStatusHasWhatIsRead(t *testing.T) {
 	}, ReplicaStatuses: map[v1alpha1.Role]v1alpha1.ReplicaStatus{v1alpha1.Worker: {Selector: "s"}}}
 	runs := v1alpha1.TrainingJobStatus{ObservedGeneration: 3, Progress: &v1alpha1.ProgressStatus{Step: 7}, Conditions: []metav1.Condition{
 		condition(v1alpha1.ConditionCreated, metav1.ConditionTrue), condition(v1alpha1.ConditionRunning, metav1.ConditionTrue),
-	}, ReplicaStatuses: map[v1alpha1.Role]v1alpha1.ReplicaStatus{v1alpha1.Worker: {Active: 2, Spares: 1, Selector: "s"}, v1alpha1.PS: {Succeeded: 1}}}
+	}, ReplicaStatuses: map[v1alpha1.Role]v1alpha1.ReplicaStatus{v1alpha1.Worker: {Active: 2, Selector: "s"}, v1alpha1.PS: {Succeeded: 1}}}
 	ended := v1alpha1.TrainingJobStatus{Conditions: []metav1.Condition{
 		condition(v1alpha1.ConditionSucceeded, metav1.ConditionTrue), condition(v1alpha1.ConditionFinished, metav1.ConditionTrue),
 	}}
@@ -122,7 +122,7 @@ func TestACachedStatusHasWhatIsRead(t *testing.T) {
 	}{
 		"it waits": {status: waits, want: v1alpha1.TrainingJobStatus{ObservedGeneration: 3}},
 		"it runs": {status: runs, want: v1alpha1.TrainingJobStatus{ObservedGeneration: 3, Progress: runs.Progress, Conditions: runs.Conditions[1:],
-			ReplicaStatuses: map[v1alpha1.Role]v1alpha1.ReplicaStatus{v1alpha1.Worker: {Active: 2, Spares: 1}}}},
+			ReplicaStatuses: map[v1alpha1.Role]v1alpha1.ReplicaStatus{v1alpha1.Worker: {Active: 2}}}},
 		"it has ended":          {status: ended, want: ended},
 		"another cluster's job": {status: runs, want: runs, managedBy: v1alpha1.MultiKueue},
 	} {

@@ -52,26 +52,26 @@ func TestWrongOptionsAreToldWhatToWriteInstead(t *testing.T) {
 		{"nodes that are never lost", []string{"--node-lost-after=1h0m1s"}, `--node-lost-after 1h0m1s: write a time from 1s to 1h`},
 		{"a time that is none", []string{"--node-lost-after=15"}, `invalid argument "15" for "--node-lost-after" flag: time: missing unit in duration "15"`},
 		{"a signal without an action", []string{"--node-signals=condition:KernelDeadlock"},
-			`--node-signals "condition:KernelDeadlock": write one of Ignore, Avoid, Move, Lost after the =`},
-		{"an action in small letters", []string{"--node-signals=condition:KernelDeadlock=move"},
-			`--node-signals "condition:KernelDeadlock=move": write one of Ignore, Avoid, Move, Lost after the =`},
-		{"a signal of no kind", []string{"--node-signals=KernelDeadlock=Move"},
-			`--node-signals "KernelDeadlock=Move": write condition:TYPE=ACTION, taint:KEY=ACTION, cordon=ACTION or none`},
-		{"a signal without a name", []string{"--node-signals=cordon=Move,taint:=Move"},
-			`--node-signals "taint:=Move": write condition:TYPE=ACTION, taint:KEY=ACTION, cordon=ACTION or none`},
-		{"a cordon with a name", []string{"--node-signals=cordon:x=Move"},
-			`--node-signals "cordon:x=Move": write condition:TYPE=ACTION, taint:KEY=ACTION, cordon=ACTION or none`},
-		{"a taint with its effect", []string{"--node-signals=taint:gpu:NoSchedule=Move"},
-			`--node-signals "taint:gpu:NoSchedule=Move": write condition:TYPE=ACTION, taint:KEY=ACTION, cordon=ACTION or none`},
+			`--node-signals "condition:KernelDeadlock": write one of Ignore, Avoid, Blame, Lost after the =`},
+		{"an action in small letters", []string{"--node-signals=condition:KernelDeadlock=blame"},
+			`--node-signals "condition:KernelDeadlock=blame": write one of Ignore, Avoid, Blame, Lost after the =`},
+		{"a signal of no kind", []string{"--node-signals=KernelDeadlock=Blame"},
+			`--node-signals "KernelDeadlock=Blame": write condition:TYPE=ACTION, taint:KEY=ACTION, cordon=ACTION or none`},
+		{"a signal without a name", []string{"--node-signals=cordon=Blame,taint:=Blame"},
+			`--node-signals "taint:=Blame": write condition:TYPE=ACTION, taint:KEY=ACTION, cordon=ACTION or none`},
+		{"a cordon with a name", []string{"--node-signals=cordon:x=Blame"},
+			`--node-signals "cordon:x=Blame": write condition:TYPE=ACTION, taint:KEY=ACTION, cordon=ACTION or none`},
+		{"a taint with its effect", []string{"--node-signals=taint:gpu:NoSchedule=Blame"},
+			`--node-signals "taint:gpu:NoSchedule=Blame": write condition:TYPE=ACTION, taint:KEY=ACTION, cordon=ACTION or none`},
 		{"a cordon that loses pods", []string{"--node-signals=cordon=Lost"},
-			`--node-signals "cordon=Lost": pods on a cordoned node run on: write cordon=Move, cordon=Avoid or cordon=Ignore`},
-		{"a node that is ill when it is ready", []string{"--node-signals=condition:Ready=Move"},
-			`--node-signals "condition:Ready=Move": a node is ill if the condition is True, and well if it is Ready: write how long it may be not ready into --node-lost-after`},
+			`--node-signals "cordon=Lost": pods on a cordoned node run on: write cordon=Blame, cordon=Avoid or cordon=Ignore`},
+		{"a node that is ill when it is ready", []string{"--node-signals=condition:Ready=Blame"},
+			`--node-signals "condition:Ready=Blame": a node is ill if the condition is True, and well if it is Ready: write how long it may be not ready into --node-lost-after`},
 		{"a node out of service that is not lost", []string{"--node-signals=taint:node.kubernetes.io/out-of-service=Avoid"},
 			`--node-signals "taint:node.kubernetes.io/out-of-service=Avoid": pods on a node with this taint always count as lost: write nothing about it`},
 		{"a range of ports that ends before it begins", []string{"--forbidden-page-ports=9100,9410-9400"}, `--forbidden-page-ports "9410-9400": write a port or a range, as 9100 or 9400-9410`},
 		{"a taint that is no key", []string{"--lost-node-taints=a b"}, `--lost-node-taints "a b": write the key of a taint, as example.com/broken`},
-		{"a taint that two flags name", []string{"--lost-node-taints=a", "--node-signals=taint:a=Move"},
+		{"a taint that two flags name", []string{"--lost-node-taints=a", "--node-signals=taint:a=Blame"},
 			`--lost-node-taints "a": --node-signals also sets an action for this taint: name it once`},
 		{"a flag nobody knows", []string{"--frobnicate"}, `unknown flag: --frobnicate`},
 		{"an argument", []string{"start"}, `unknown command "start" for "operator"`},
@@ -104,7 +104,7 @@ func TestTheDefaultsAreValid(t *testing.T) {
 	}
 }
 
-func TestTheFlagsOfNodesAndSparesReachTheCluster(t *testing.T) {
+func TestTheFlagsOfNodesReachTheCluster(t *testing.T) {
 	cases := []struct {
 		name string
 		args []string
@@ -114,11 +114,11 @@ func TestTheFlagsOfNodesAndSparesReachTheCluster(t *testing.T) {
 		{"some namespaces", []string{"--namespaces=a,b", "--exclude-namespaces=c"}, cluster.Options{Parallel: cluster.Parallelism, Namespaces: []string{"a", "b"},
 			Excluded: []string{"c"}, WatchNodes: true, LostAfter: 15 * time.Second, MaxCheckpointWait: 5 * time.Minute, Gang: "None", Signals: nodes.DefaultSignals()}},
 		{"nodes are not watched", []string{"--watch-nodes=false"}, cluster.Options{Parallel: cluster.Parallelism, Excluded: []string{"kube-system", "kube-public", "kube-node-lease"}, LostAfter: 15 * time.Second, MaxCheckpointWait: 5 * time.Minute, Gang: "None", Signals: nodes.DefaultSignals()}},
-		{"all of them", []string{"--node-lost-after=1h", "--max-checkpoint-wait=30s", "--lost-node-taints=a,b", "--lost-node-taints=c", "--node-signals=none,cordon=Move", "--node-signals=condition:Bad=Lost", "--spare-priority-class=low", "--gang=Volcano", "--forbidden-page-ports=9100,9400-9410"},
+		{"all of them", []string{"--node-lost-after=1h", "--max-checkpoint-wait=30s", "--lost-node-taints=a,b", "--lost-node-taints=c", "--node-signals=none,cordon=Blame", "--node-signals=condition:Bad=Lost", "--gang=Volcano", "--forbidden-page-ports=9100,9400-9410"},
 			cluster.Options{Parallel: cluster.Parallelism, Excluded: []string{"kube-system", "kube-public", "kube-node-lease"}, WatchNodes: true, LostAfter: time.Hour, MaxCheckpointWait: 30 * time.Second, Signals: nodes.Signals{
 				{Kind: "taint", Name: "a"}: state.LoseNode, {Kind: "taint", Name: "b"}: state.LoseNode, {Kind: "taint", Name: "c"}: state.LoseNode,
-				{Kind: "cordon"}: state.MoveFromNode, {Kind: "condition", Name: "Bad"}: state.LoseNode,
-			}, SparePriorityClass: "low", Gang: "Volcano", Fence: progress.Fence{NodePorts: progress.Ports{{First: 9100, Last: 9100}, {First: 9400, Last: 9410}}}}},
+				{Kind: "cordon"}: state.BlameNode, {Kind: "condition", Name: "Bad"}: state.LoseNode,
+			}, Gang: "Volcano", Fence: progress.Fence{NodePorts: progress.Ports{{First: 9100, Last: 9100}, {First: 9400, Last: 9410}}}}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

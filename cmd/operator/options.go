@@ -47,7 +47,6 @@ type options struct {
 	forbiddenPagePorts      []string
 	lostNodeTaints          []string
 	nodeSignals             []string
-	sparePriorityClass      string
 	gang                    string
 	kubeflowKinds           []string
 	qps                     float32
@@ -86,8 +85,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.forbiddenPagePorts, "forbidden-page-ports", o.forbiddenPagePorts,
 		"ports of nodes at which no progress page is read, comma-separated, as 9100 or 9400-9410: for jobs with hostNetwork. 2379-2381, 6443 and 10248-10260 are always forbidden")
 	f.StringSliceVar(&o.lostNodeTaints, "lost-node-taints", o.lostNodeTaints, "keys of taints that make a node's pods count as lost, comma-separated, beside "+corev1.TaintNodeOutOfService)
-	f.StringSliceVar(&o.nodeSignals, "node-signals", o.nodeSignals, "actions for unhealthy nodes, in addition to the defaults or instead of them, comma-separated: condition:TYPE=ACTION, taint:KEY=ACTION or cordon=ACTION, with ACTION Lost (their pods count as lost at once), Move (jobs leave for other nodes), Avoid (new pods stay off) or Ignore; none forgets the defaults, which docs/admins.md lists and the log shows")
-	f.StringVar(&o.sparePriorityClass, "spare-priority-class", o.sparePriorityClass, "priority class of spares whose job names none; it must exist. Empty means the replicas' class")
+	f.StringSliceVar(&o.nodeSignals, "node-signals", o.nodeSignals, "actions for unhealthy nodes, in addition to the defaults or instead of them, comma-separated: condition:TYPE=ACTION, taint:KEY=ACTION or cordon=ACTION, with ACTION Lost (their pods count as lost at once), Blame (new pods stay off, and a failure there is not charged), Avoid (new pods stay off) or Ignore; none forgets the defaults, which docs/admins.md lists and the log shows")
 	f.StringVar(&o.gang, "gang", o.gang, "default scheduler of gangs, for jobs without scheduling.gang: None, Native, Volcano or Coscheduling")
 	f.StringSliceVar(&o.kubeflowKinds, "kubeflow-kinds", o.kubeflowKinds, "serve these kinds of Kubeflow's training operator v1, comma-separated: PyTorchJob, TFJob, XGBoostJob, PaddleJob, JAXJob. Install their CRDs first, and remove Kubeflow's operator. docs/migrating.md lists the limits")
 	f.Float32Var(&o.qps, "kube-api-qps", o.qps, "requests to the API server per second at most; 0 leaves the limit to the server's priority and fairness")
@@ -179,7 +177,7 @@ func (o *options) clusterOptions() cluster.Options {
 	ports, _ := progress.ParsePorts(o.forbiddenPagePorts)
 	return cluster.Options{
 		Parallel: cluster.Parallelism, Namespaces: o.namespaces, Excluded: o.excluded(), WatchNodes: o.watchNodes, LostAfter: o.nodeLostAfter,
-		MaxCheckpointWait: o.maxCheckpointWait, Signals: signals, Gang: v1alpha1.Gang(o.gang), SparePriorityClass: o.sparePriorityClass,
+		MaxCheckpointWait: o.maxCheckpointWait, Signals: signals, Gang: v1alpha1.Gang(o.gang),
 		Fence: progress.Fence{NodePorts: ports},
 	}
 }

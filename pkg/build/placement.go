@@ -37,26 +37,14 @@ func avoid(pod *corev1.Pod, nodes []string) {
 	for _, node := range nodes { // a requirement on a field takes one value only
 		others = append(others, corev1.NodeSelectorRequirement{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpNotIn, Values: []string{node}})
 	}
-	if len(others) > 0 {
-		prefer(pod, others)
+	if len(others) == 0 {
+		return
 	}
-}
-
-// Prefer lets the pod prefer the node above all others. There it finds what its replica left, such as a checkpoint on a local disk or a
-// warm cache. An empty name sets no preference.
-func Prefer(pod *corev1.Pod, node string) {
-	if node != "" {
-		prefer(pod, []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}})
-	}
-}
-
-// prefer has the pod take a node with these fields if it can.
-func prefer(pod *corev1.Pod, fields []corev1.NodeSelectorRequirement) {
 	pod.Spec.Affinity = cmp.Or(pod.Spec.Affinity, &corev1.Affinity{})
 	pod.Spec.Affinity.NodeAffinity = cmp.Or(pod.Spec.Affinity.NodeAffinity, &corev1.NodeAffinity{})
 	affinity := pod.Spec.Affinity.NodeAffinity
 	affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(affinity.PreferredDuringSchedulingIgnoredDuringExecution,
-		corev1.PreferredSchedulingTerm{Weight: 100, Preference: corev1.NodeSelectorTerm{MatchFields: fields}})
+		corev1.PreferredSchedulingTerm{Weight: 100, Preference: corev1.NodeSelectorTerm{MatchFields: others}})
 }
 
 // Schedule sets the pod's scheduler and priority class by the job, where its template has none.
@@ -91,19 +79,6 @@ func inDomain(job *v1alpha1.TrainingJob) []metav1.LabelSelectorRequirement {
 		return nil
 	}
 	return []metav1.LabelSelectorRequirement{{Key: v1alpha1.LabelRole, Operator: metav1.LabelSelectorOpIn, Values: names}}
-}
-
-// KeepSpareNear gives the spare an affinity to the replicas of whatever attempt: it outlasts theirs. There is none to tiers of
-// Volcano's, which no label of a node has.
-func KeepSpareNear(pod *corev1.Pod, job *v1alpha1.TrainingJob, topology *v1alpha1.Topology) {
-	if topology == nil || topology.Tier != nil {
-		return
-	}
-	near(pod, topology, &metav1.LabelSelector{
-		MatchLabels: map[string]string{v1alpha1.LabelJobUID: string(job.UID)},
-		MatchExpressions: append([]metav1.LabelSelectorRequirement{{Key: v1alpha1.LabelAttempt, Operator: metav1.LabelSelectorOpExists}},
-			inDomain(job)...),
-	})
 }
 
 func near(pod *corev1.Pod, topology *v1alpha1.Topology, peers *metav1.LabelSelector) {

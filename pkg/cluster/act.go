@@ -37,20 +37,7 @@ func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []pl
 			return c.handleRefusal(job, err)
 		}
 	}
-	if len(stages[plan.Spares]) < len(steps) {
-		err := a.takeInParallel(ctx, stages[plan.Replicas])
-		if err == nil {
-			err = a.takeInParallel(ctx, stages[plan.Displaced])
-		}
-		if err := a.settle(err, c.handleRefusal); err != nil {
-			return err
-		}
-	}
-	if len(stages[plan.Spares]) == 0 {
-		return nil
-	}
-	spares := acting{Cluster: c, job: job, build: a.build}
-	return spares.settle(spares.takeInParallel(ctx, stages[plan.Spares]), c.handleSpareRefusal)
+	return a.settle(a.takeInParallel(ctx, stages[plan.Replicas]))
 }
 
 // acting holds the steps of one reconcile while they are taken.
@@ -61,12 +48,12 @@ type acting struct {
 	refused refusedPods
 }
 
-// settle passes the refusals to handle, and returns every other error.
-func (a *acting) settle(err error, handle func(*v1alpha1.TrainingJob, error) error) error {
+// settle remembers the refusals, and returns every other error.
+func (a *acting) settle(err error) error {
 	if a.refused.first != nil && refusalReason(err) == "" {
-		return errors.Join(handle(a.job, &a.refused), err)
+		return errors.Join(a.handleRefusal(a.job, &a.refused), err)
 	}
-	return handle(a.job, err)
+	return a.handleRefusal(a.job, err)
 }
 
 // takeInParallel takes the steps and returns the first error. After an error, or when the job has changed, it takes no further

@@ -204,7 +204,7 @@ func fill(tb testing.TB, url string, scheme *apiruntime.Scheme, mapper meta.REST
 // Attachments to objects with the operator's labels must not fill its memory: of some 0.9 MB in each a few kilobytes stay.
 func TestWhatUsersAttachTakesNoMemory(t *testing.T) {
 	const few, more, each = 2, 12, 10_000
-	heapWith(t, few) // tables of the decoders, which the process builds once
+	heapWith(t, few)                                        // tables of the decoders, which the process builds once
 	grown := int(heapWith(t, more)) - int(heapWith(t, few)) // both contain the cost of the streams themselves
 	if took := grown / ((more - few) * len(attachable)); took > each {
 		t.Errorf("an object takes %d bytes, want at most %d", took, each)

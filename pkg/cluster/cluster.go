@@ -54,9 +54,8 @@ type jobMemo struct {
 	excluded bool
 	// verified is whether the job was compared with the API server.
 	verified bool
-	// replicas and spares are the API server's latest refusals. All children but spares count with the replicas.
-	replicas, spares refused
-	failedSpares     failedSpares
+	// refused is the API server's latest refusal of a child.
+	refused refused
 	// pendingWrites are the own writes to the job's pods, by UID, that the cache does not show yet.
 	pendingWrites map[types.UID]pendingWrite
 	// unrestartable are the pods whose restart in place the API server has refused.
@@ -65,7 +64,7 @@ type jobMemo struct {
 	gone map[string]state.Pod
 	// found are pods from the API server, by name, that the cache does not show, or shows in another state.
 	found map[string]found
-	// previousNodes are the nodes of the job's latest pods.
+	// previousNodes are the nodes of the job's latest pods. One of them may explain a restart of the whole job.
 	previousNodes map[state.Slot]previousNode
 	// foreign is the pod of a life that the job never had, after its Event was written.
 	foreign types.UID
@@ -93,8 +92,6 @@ type Options struct {
 	Signals nodes.Signals
 	// Gang schedules the pods of jobs that name no gang scheduler; empty is GangNone.
 	Gang v1alpha1.Gang
-	// SparePriorityClass is the priority class of spares whose job names none.
-	SparePriorityClass string
 	// Pages reads the progress pages of jobs; nil reads none.
 	Pages Pages
 	// Silence finds silent nodes; nil finds none.

@@ -20,11 +20,11 @@ import (
 
 // health are the signals that the nodes of these tests show.
 var health = nodes.Signals{
-	{Kind: nodes.ConditionSignal, Name: "GpuMemWatch"}:    state.MoveFromNode,
+	{Kind: nodes.ConditionSignal, Name: "GpuMemWatch"}:    state.BlameNode,
 	{Kind: nodes.ConditionSignal, Name: "KernelDeadlock"}: state.AvoidNode,
 	{Kind: nodes.ConditionSignal, Name: "MachineGone"}:    state.LoseNode,
-	{Kind: nodes.TaintSignal, Name: "leaving"}:            state.MoveFromNode,
-	{Kind: nodes.CordonSignal}:                            state.MoveFromNode,
+	{Kind: nodes.TaintSignal, Name: "leaving"}:            state.BlameNode,
+	{Kind: nodes.CordonSignal}:                            state.BlameNode,
 }
 
 // report makes a node report that it is unhealthy since d after Epoch.
@@ -69,8 +69,6 @@ func TestNewPodsLearnWhichNodesAreIll(t *testing.T) {
 		{"in a job with missing pods", []builder.JobOption{builder.Workers(2)}, nil, unhealthy},
 		{"in one whose pod has no node", []builder.JobOption{builder.Workers(1)}, []builder.SnapshotOption{builder.Pending("worker", 0)}, unhealthy},
 		{"nothing is looked at for one that runs", []builder.JobOption{builder.Workers(1)}, []builder.SnapshotOption{builder.Running("worker", 0, builder.On("n1"))}, nil},
-		{"unless it lacks a spare", []builder.JobOption{builder.Workers(1, builder.Spares(1))}, []builder.SnapshotOption{builder.Running("worker", 0, builder.On("n1"))}, unhealthy},
-		{"which it has", []builder.JobOption{builder.Workers(1, builder.Spares(1))}, []builder.SnapshotOption{builder.Running("worker", 0, builder.On("n1")), builder.Spare("worker", 0)}, nil},
 		{"nor for one that rests", []builder.JobOption{builder.Workers(1), builder.Suspended()}, nil, nil},
 		{"nor for one that avoids none", []builder.JobOption{builder.Workers(2), avoidsNone}, nil, nil},
 	}
@@ -84,8 +82,8 @@ func TestNewPodsLearnWhichNodesAreIll(t *testing.T) {
 	}
 }
 
-// A pod on an unhealthy node makes the job count the other nodes, whatever reports the trouble.
-func TestAJobOnAnIllNodeLearnsWhichOthersThereAre(t *testing.T) {
+// A node that explains failures is in the snapshot, whatever reports the trouble.
+func TestAJobOnAnIllNodeLearnsOfIt(t *testing.T) {
 	for name, ill := range map[string]func(*corev1.Node){
 		"a condition": func(n *corev1.Node) { report(n, "GpuMemWatch", 0) },
 		"a taint": func(n *corev1.Node) {
@@ -97,7 +95,7 @@ func TestAJobOnAnIllNodeLearnsWhichOthersThereAre(t *testing.T) {
 			all := inventoryNodes(4, 0)
 			ill(&all[1])
 			s := observed(t, all, builder.Job("j", builder.Workers(2)), builder.Running("worker", 0, builder.On("n0")), builder.Running("worker", 1, builder.On("n1")))
-			if len(s.Nodes) != 1 || s.Nodes[0].Name != "n1" || s.Nodes[0].Action != state.MoveFromNode || s.Nodes[0].Others != 3 {
+			if len(s.Nodes) != 1 || s.Nodes[0].Name != "n1" || s.Nodes[0].Action != state.BlameNode {
 				t.Errorf("nodes %+v", s.Nodes)
 			}
 		})
@@ -153,7 +151,7 @@ func TestTheIllNodeOfAnotherRankIsInTheSnapshotForAMinute(t *testing.T) {
 		}
 		job := builder.Job("j", builder.Workers(1), builder.Incidents(failed))
 		cluster := New(inventory{nodes: all}, inventory{nodes: all}, nil, testclock.NewFakePassiveClock(now), Options{WatchNodes: true, LostAfter: 15 * time.Second, Signals: health})
-		cluster.previousNodes(builder.Snapshot(job, builder.Running("worker", 0, builder.On("n0"))))
+		cluster.recordNodes(builder.Snapshot(job, builder.Running("worker", 0, builder.On("n0"))))
 		s := builder.Snapshot(job, builder.Now(time.Hour), builder.Pending("worker", 0, builder.Life(1, 0)))
 		if err := cluster.addNodes(t.Context(), &s.Observed); err != nil || len(s.Nodes) != c.want {
 			t.Errorf("%s: nodes %+v, %v, want %d", name, s.Nodes, err, c.want)

@@ -60,7 +60,7 @@ func TestWhoHoldsTheNameOfTheService(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			refusal := operator.memo(job, nil).replicas.refusal
+			refusal := operator.memo(job, nil).refused.refusal
 			if refusal == nil || refusal.Reason != c.reason {
 				t.Fatalf("refusal %v, want the reason %q", refusal, c.reason)
 			}

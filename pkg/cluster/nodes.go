@@ -37,12 +37,12 @@ func (c *Cluster) addNodes(ctx context.Context, o *state.Observed) error {
 		case err != nil:
 			return fmt.Errorf("reading node %s: %w", name, err)
 		default:
-			if n := c.health().Of(&node); n.Lost.Reason != "" || n.Action == state.MoveFromNode {
+			if n := c.health().Of(&node); n.Lost.Reason != "" || n.Action == state.BlameNode {
 				o.Nodes = append(o.Nodes, n)
 			}
 		}
 	}
-	for _, add := range []func(context.Context, *state.Observed) error{c.addOthers, c.addNodesOfExits, c.addNotReady} {
+	for _, add := range []func(context.Context, *state.Observed) error{c.addNodesOfExits, c.addNotReady} {
 		if err := add(ctx, o); err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func (c *Cluster) addNodesOfExits(ctx context.Context, o *state.Observed) error 
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("reading node %s: %w", name, err)
 		}
-		if n := c.health().Of(&node); err == nil && n.Action == state.MoveFromNode {
+		if n := c.health().Of(&node); err == nil && n.Action == state.BlameNode {
 			o.Nodes = append(o.Nodes, n)
 		}
 	}
@@ -115,24 +115,6 @@ func (c *Cluster) BrokenNodes(ctx context.Context) (map[string]string, error) {
 	return broken, nil
 }
 
-// addOthers counts the other suitable nodes for each node that the job's pods must leave.
-func (c *Cluster) addOthers(ctx context.Context, o *state.Observed) error {
-	isToLeave := func(n state.Node) bool { return n.Action == state.MoveFromNode }
-	if !slices.ContainsFunc(o.Nodes, isToLeave) {
-		return nil
-	}
-	all, err := c.allNodes(ctx)
-	if err != nil {
-		return err
-	}
-	for i := range o.Nodes {
-		if isToLeave(o.Nodes[i]) {
-			o.Nodes[i].Others = c.health().Others(o.Nodes[i].Name, all, nodes.Avoided(o))
-		}
-	}
-	return nil
-}
-
 // addUnhealthy adds the unhealthy nodes to the snapshot of a job with pods to place. It comes last, because only the snapshot's
 // rows show whether there are any. For a running job it reads nothing.
 func (c *Cluster) addUnhealthy(ctx context.Context, s *state.Snapshot) error {
@@ -168,7 +150,7 @@ func (c *Cluster) addNotReady(ctx context.Context, o *state.Observed) error {
 // nodesOf returns the sorted names of the nodes with unfinished pods of the job, or of an earlier job of its name.
 func nodesOf(o *state.Observed) []string {
 	names := map[string]bool{}
-	for _, pods := range [][]state.Pod{o.Pods, o.Spares, o.Former, o.Gone} {
+	for _, pods := range [][]state.Pod{o.Pods, o.Former, o.Gone} {
 		for i := range pods {
 			if pods[i].Scheduled() && pods[i].CanRun() {
 				names[pods[i].Node] = true

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	testclock "k8s.io/utils/clock/testing"
@@ -51,37 +50,6 @@ func inventoryNodes(n, notReady int) []corev1.Node {
 		list = append(list, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", i)}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{ready}}})
 	}
 	return list
-}
-
-// For a job that must leave a node the other nodes are counted: ready, open, healthy, not avoided, and with as many devices.
-func TestOtherNodesAreCounted(t *testing.T) {
-	all := inventoryNodes(10, 1) // n0 is not ready
-	gpus := func(n string) corev1.ResourceList {
-		return corev1.ResourceList{"nvidia.com/gpu": resource.MustParse(n), "cpu": resource.MustParse("8")}
-	}
-	for i := range all {
-		all[i].Status.Allocatable = gpus("8")
-	}
-	all[1].Spec.Unschedulable = true
-	report(&all[2], "KernelDeadlock", 0)
-	all[3].Status.Allocatable = gpus("4")
-	all[4].Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse("64")}
-	report(&all[9], "GpuMemWatch", 0)
-	all[9].Status.Allocatable["cpu"] = resource.MustParse("192") // the number of CPUs does not matter
-	on := builder.Running("worker", 0, builder.On("n9"))
-	for name, c := range map[string]struct {
-		job  []builder.JobOption
-		want int
-	}{
-		"n5 to n8":                           {nil, 4},
-		"n6 to n8, as n5 is avoided":         {[]builder.JobOption{builder.Avoided("n5", time.Hour)}, 3},
-		"n5 to n8, as n5 is avoided no more": {[]builder.JobOption{builder.Avoided("n5", time.Second)}, 4},
-	} {
-		s := observed(t, all, builder.Job("j", append(c.job, builder.Workers(1))...), on)
-		if len(s.Nodes) != 1 || s.Nodes[0].Others != c.want {
-			t.Errorf("%s: nodes %+v, want %d others", name, s.Nodes, c.want)
-		}
-	}
 }
 
 func TestNodesInTroubleAreInTheSnapshot(t *testing.T) {

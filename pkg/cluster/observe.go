@@ -39,7 +39,6 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	}
 	o := &state.Observed{
 		Now: c.clock.Now(), Job: job, FirstLook: firstLook, LostAfter: c.options.LostAfter, MaxCheckpointWait: c.options.MaxCheckpointWait,
-		SparePriorityClass: c.options.SparePriorityClass,
 	}
 	addPods(o, pods)
 	for _, add := range []func(context.Context, *state.Observed) error{c.addService, c.addGang, c.addNodes} {
@@ -48,9 +47,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 		}
 	}
 	c.memo(job, func(m *jobMemo) {
-		o.Refusal, o.SpareRefusal, o.Recorded = m.replicas.refusal, m.spares.refusal, m.recorded
-		m.failedSpares = m.failedSpares.after(o.Spares, o.Now)
-		o.SparesFrom = m.failedSpares.until
+		o.Refusal, o.Recorded = m.refused.refusal, m.recorded
 		for i := range o.Pods {
 			o.Pods[i].RestartRefused = m.unrestartable[o.Pods[i].UID]
 		}
@@ -70,7 +67,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 		return nil, err
 	}
 	c.addStacks(s)
-	s.Homes = c.previousNodes(s)
+	c.recordNodes(s)
 	if err := c.addUnhealthy(ctx, s); err != nil {
 		return nil, err
 	}
@@ -108,8 +105,8 @@ func addPods(o *state.Observed, pods []corev1.Pod) {
 			o.Former = append(o.Former, state.FormerPodOf(&pods[i]))
 		} else if p, isReplica := state.PodOf(o.Job.Name, &pods[i]); isReplica {
 			o.Pods = append(o.Pods, p)
-		} else if spare, isSpare := state.SpareOf(o.Job.Name, &pods[i]); isSpare {
-			o.Spares = append(o.Spares, spare)
+		} else if pods[i].Labels[v1alpha1.LabelSpare] != "" {
+			o.Spares = append(o.Spares, state.FormerPodOf(&pods[i]))
 		}
 	}
 }

@@ -7,31 +7,31 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// The pods of a job, its spares, and the pods of an earlier job of its name are distinguished.
+// The pods of a job, the spares of an earlier operator, and the pods of an earlier job of its name are distinguished.
 func TestWhichPodsASnapshotHolds(t *testing.T) {
-	job := builder.Job("j", builder.Workers(1, builder.Spares(1)))
+	job := builder.Job("j", builder.Workers(1))
 	former := job.DeepCopy()
 	former.UID = "former"
 	stray := controlled(job)
 	stray.Name = "j-worker-x"
+	spare := controlled(job)
+	spare.Name, spare.Labels = "j-worker-spare-0", map[string]string{v1alpha1.LabelSpare: "worker"}
 	s := &state.Observed{Job: job}
-	addPods(s, []corev1.Pod{*controlled(job), *build.Spare(job, v1alpha1.Worker, 0, nil, ""), *controlled(former),
-		*build.Spare(former, v1alpha1.Worker, 0, nil, ""), *stray})
+	addPods(s, []corev1.Pod{*controlled(job), *spare, *controlled(former), *stray})
 	var got []string
 	for _, p := range append(s.Pods, s.Spares...) {
 		got = append(got, p.Name)
 	}
-	if diff := cmp.Diff([]string{"j-worker-0", "j-worker-spare-0"}, got); diff != "" || len(s.Former) != 2 {
+	if diff := cmp.Diff([]string{"j-worker-0", "j-worker-spare-0"}, got); diff != "" || len(s.Former) != 1 {
 		t.Errorf("%d pods of former jobs, own (-want +got):\n%s", len(s.Former), diff)
 	}
 }
 
-// Most pods are replicas, and each reconcile of a job of 10,000 parses as many names. It should not try them as names of spares.
+// Most pods are replicas, and each reconcile of a job of 10,000 parses as many names.
 func TestTheNameOfAReplicaIsReadOnce(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1))
 	pods := []corev1.Pod{*controlled(job)}
@@ -50,9 +50,9 @@ func TestTheNameOfAReplicaIsReadOnce(t *testing.T) {
 func TestWhichNodesAreAskedFor(t *testing.T) {
 	s := builder.Snapshot(builder.Job("j", builder.Workers(5)),
 		builder.Running("worker", 0, builder.On("c")), builder.Running("worker", 1, builder.On("a")), builder.Pending("worker", 2, builder.On("c")),
-		builder.Pending("worker", 3), builder.Failed("worker", 4, builder.On("b")), builder.Spare("worker", 0, builder.On("d")),
+		builder.Pending("worker", 3), builder.Failed("worker", 4, builder.On("b")),
 		builder.Running("worker", 0, builder.On("past"), builder.Life(0, 9)))
-	if diff := cmp.Diff([]string{"a", "c", "d", "past"}, nodesOf(&s.Observed)); diff != "" {
+	if diff := cmp.Diff([]string{"a", "c", "past"}, nodesOf(&s.Observed)); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
 }

@@ -34,11 +34,8 @@ func (c *Cluster) Record(ctx context.Context, job *v1alpha1.TrainingJob, p *plan
 	}
 	for _, e := range p.Events {
 		c.emit(ctx, job, p, &e)
-		switch e.Reason {
-		case v1alpha1.EventSpareRefused:
-			c.markReported(job, func(m *jobMemo) *refused { return &m.spares })
-		case v1alpha1.EventDeletionRefused:
-			c.markReported(job, func(m *jobMemo) *refused { return &m.replicas })
+		if e.Reason == v1alpha1.EventDeletionRefused {
+			c.markReported(job)
 		}
 	}
 	return nil

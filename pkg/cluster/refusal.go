@@ -13,11 +13,9 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// A refused request is tried again after 1 s, doubling to this: replicas 15 times in the first 10 minutes.
-const (
-	retryAtMost      = 75 * time.Second
-	retrySpareAtMost = 10 * time.Minute
-)
+// retryAtMost is the longest wait before a refused request is tried again. The first wait is 1 s, and the next ones double: 15 tries in the
+// first 10 minutes.
+const retryAtMost = 75 * time.Second
 
 // refusedPods are the pods of one reconcile that the API server refuses for good, or whose names are not free yet.
 type refusedPods struct {
@@ -70,19 +68,9 @@ type refused struct {
 // retryName is how long a job waits for a held name. It reports nothing, because garbage is collected within seconds.
 const retryName = time.Second
 
-// handleRefusal remembers a refusal of replicas, or forgets it, and returns every other error.
+// handleRefusal remembers a refusal, or forgets the last one, and returns every other error. If other pods already wait for their next try,
+// these pods join them without a new Event.
 func (c *Cluster) handleRefusal(job *v1alpha1.TrainingJob, err error) error {
-	return c.updateRefusal(job, err, retryAtMost, func(m *jobMemo) *refused { return &m.replicas })
-}
-
-// handleSpareRefusal does for spares what handleRefusal does for replicas.
-func (c *Cluster) handleSpareRefusal(job *v1alpha1.TrainingJob, err error) error {
-	return c.updateRefusal(job, err, retrySpareAtMost, func(m *jobMemo) *refused { return &m.spares })
-}
-
-// updateRefusal changes the refusal that pick returns, and returns an error that is none. The wait before the next try doubles up to
-// atMost. If other pods already wait for their next try, these pods join them without a new Event.
-func (c *Cluster) updateRefusal(job *v1alpha1.TrainingJob, err error, atMost time.Duration, pick func(*jobMemo) *refused) error {
 	reason, now := refusalReason(err), c.clock.Now()
 	held, pods := (*nameHeld)(nil), &refusedPods{}
 	isHeld := errors.As(err, &held)
@@ -91,7 +79,7 @@ func (c *Cluster) updateRefusal(job *v1alpha1.TrainingJob, err error, atMost tim
 	}
 	errors.As(err, &pods)
 	c.memo(job, func(m *jobMemo) {
-		r := pick(m)
+		r := &m.refused
 		was := ptr.Deref(r.refusal, state.Refusal{}) // a copy: a snapshot may hold the present one
 		switch {
 		case pods.names != nil && was.Pends(now) && was.Pods != nil:
@@ -108,20 +96,20 @@ func (c *Cluster) updateRefusal(job *v1alpha1.TrainingJob, err error, atMost tim
 			if is.Since.IsZero() {
 				is.Since = now
 			}
-			is.Retry = now.Add(min(time.Second<<min(r.times, 10), atMost))
+			is.Retry = now.Add(min(time.Second<<min(r.times, 10), retryAtMost))
 			*r = refused{times: r.times + 1, refusal: &is}
 		}
 	})
 	return nil
 }
 
-// markReported remembers that an Event was written about the refusal that pick returns.
-func (c *Cluster) markReported(job *v1alpha1.TrainingJob, pick func(*jobMemo) *refused) {
+// markReported remembers that an Event was written about the refusal.
+func (c *Cluster) markReported(job *v1alpha1.TrainingJob) {
 	c.memo(job, func(m *jobMemo) {
-		if r := pick(m); r.refusal != nil {
-			reported := *r.refusal // a snapshot may hold the present one
+		if r := m.refused.refusal; r != nil {
+			reported := *r // a snapshot may hold the present one
 			reported.Told = true
-			r.refusal = &reported
+			m.refused.refusal = &reported
 		}
 	})
 }
@@ -129,12 +117,8 @@ func (c *Cluster) markReported(job *v1alpha1.TrainingJob, pick func(*jobMemo) *r
 // Retry returns when the job's refused requests are tried again; zero if none was refused. A refusal causes no watch event, so
 // nothing else would wake the job.
 func (c *Cluster) Retry(job *v1alpha1.TrainingJob) time.Time {
-	known, now := c.memo(job, nil), c.clock.Now()
-	var retry time.Time
-	for _, refusal := range []*state.Refusal{known.replicas.refusal, known.spares.refusal} {
-		if refusal.Pends(now) {
-			retry = state.Earliest(retry, refusal.Retry)
-		}
+	if refusal := c.memo(job, nil).refused.refusal; refusal.Pends(c.clock.Now()) {
+		return refusal.Retry
 	}
-	return retry
+	return time.Time{}
 }

@@ -108,7 +108,7 @@ func TestARefusedJobTriesAtMostFifteenTimesInTenMinutes(t *testing.T) {
 		if tries++; c.handleRefusal(job, refused) != nil {
 			t.Fatal("a refusal is returned as an error: it would be retried at once")
 		}
-		retry := c.memo(job, nil).replicas.refusal.Retry
+		retry := c.memo(job, nil).refused.refusal.Retry
 		waits = append(waits, retry.Sub(clock.Now())/time.Second)
 		clock.SetTime(retry)
 	}
@@ -118,7 +118,7 @@ func TestARefusedJobTriesAtMostFifteenTimesInTenMinutes(t *testing.T) {
 	for range 100 {
 		_ = c.handleRefusal(job, refused)
 	}
-	if wait := c.memo(job, nil).replicas.refusal.Retry.Sub(clock.Now()); wait != retryAtMost {
+	if wait := c.memo(job, nil).refused.refusal.Retry.Sub(clock.Now()); wait != retryAtMost {
 		t.Errorf("after 100 refusals the wait is %v, want %v", wait, retryAtMost)
 	}
 }
@@ -128,15 +128,15 @@ func TestASuccessEndsTheRefusalAndAPassingErrorDoesNot(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1))
 	_ = c.handleRefusal(job, apierrors.NewForbidden(pods, "j", errors.New("no")))
 	passing := errors.New("connection refused")
-	if err := c.handleRefusal(job, passing); !errors.Is(err, passing) || c.memo(job, nil).replicas.refusal == nil {
-		t.Errorf("a passing error gives %v and the refusal is %v", err, c.memo(job, nil).replicas.refusal)
+	if err := c.handleRefusal(job, passing); !errors.Is(err, passing) || c.memo(job, nil).refused.refusal == nil {
+		t.Errorf("a passing error gives %v and the refusal is %v", err, c.memo(job, nil).refused.refusal)
 	}
-	if err := c.handleRefusal(job, nil); err != nil || c.memo(job, nil).replicas.refusal == nil {
+	if err := c.handleRefusal(job, nil); err != nil || c.memo(job, nil).refused.refusal == nil {
 		t.Errorf("a success before it is time to try again gives %v and ends the refusal", err)
 	}
-	clock.SetTime(c.memo(job, nil).replicas.refusal.Retry)
-	if err := c.handleRefusal(job, nil); err != nil || c.memo(job, nil).replicas.refusal != nil || c.memo(job, nil).replicas.times != 0 {
-		t.Errorf("a success gives %v and the refusal is %v", err, c.memo(job, nil).replicas.refusal)
+	clock.SetTime(c.memo(job, nil).refused.refusal.Retry)
+	if err := c.handleRefusal(job, nil); err != nil || c.memo(job, nil).refused.refusal != nil || c.memo(job, nil).refused.times != 0 {
+		t.Errorf("a success gives %v and the refusal is %v", err, c.memo(job, nil).refused.refusal)
 	}
 }
 
@@ -144,8 +144,8 @@ func TestNoStepsAreNoSuccess(t *testing.T) {
 	c, _ := refusing()
 	job := builder.Job("j", builder.Workers(1))
 	_ = c.handleRefusal(job, apierrors.NewForbidden(pods, "j", errors.New("no")))
-	if err := c.Act(context.Background(), job, nil); err != nil || c.memo(job, nil).replicas.refusal == nil {
-		t.Errorf("doing nothing gives %v and the refusal is %v", err, c.memo(job, nil).replicas.refusal)
+	if err := c.Act(context.Background(), job, nil); err != nil || c.memo(job, nil).refused.refusal == nil {
+		t.Errorf("doing nothing gives %v and the refusal is %v", err, c.memo(job, nil).refused.refusal)
 	}
 }
 
@@ -178,8 +178,8 @@ func TestAnotherJobOfTheNameBeginsWithNoNotes(t *testing.T) {
 	_ = c.handleRefusal(job, apierrors.NewForbidden(pods, "j", errors.New("no")))
 	again := job.DeepCopy()
 	again.UID = "again"
-	if known := c.memo(again, nil); known.replicas.refusal != nil {
-		t.Errorf("it is refused: %v", known.replicas.refusal)
+	if known := c.memo(again, nil); known.refused.refusal != nil {
+		t.Errorf("it is refused: %v", known.refused.refusal)
 	}
 	c.expectWrite(again, "pod", false)
 	if known := c.memo(again, nil); len(c.jobs) != 1 || known.pendingWrites == nil {

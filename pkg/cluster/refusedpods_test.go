@@ -41,7 +41,7 @@ func TestARefusedReplicaDelaysNoOther(t *testing.T) {
 	if n := len(server.created); n != 20 {
 		t.Errorf("%d pods were requested, want 20", n)
 	}
-	first := c.memo(job, nil).replicas.refusal
+	first := c.memo(job, nil).refused.refusal
 	if first == nil || !first.Delays("j-worker-1", clock.Now()) || first.Delays("j-worker-2", clock.Now()) {
 		t.Fatalf("the refusal is %+v", first)
 	}
@@ -49,14 +49,14 @@ func TestARefusedReplicaDelaysNoOther(t *testing.T) {
 	if err := c.Act(t.Context(), job, steps[7:8]); err != nil { // worker-7 is lost meanwhile
 		t.Fatal(err)
 	}
-	then := c.memo(job, nil).replicas.refusal
+	then := c.memo(job, nil).refused.refusal
 	if diff := cmp.Diff([]string{"j-worker-1", "j-worker-7"}, slices.Sorted(maps.Keys(then.Pods))); diff != "" || !then.Retry.Equal(first.Retry) {
 		t.Errorf("tried again at %v, then at %v: pods (-want +got):\n%s", first.Retry, then.Retry, diff)
 	}
 	clock.SetTime(then.Retry)
 	server.answer = refusingSome(func(string) bool { return false }).answer
-	if err := c.Act(t.Context(), job, steps[:8]); err != nil || c.memo(job, nil).replicas.refusal != nil {
-		t.Errorf("error %v, the refusal is %+v", err, c.memo(job, nil).replicas.refusal)
+	if err := c.Act(t.Context(), job, steps[:8]); err != nil || c.memo(job, nil).refused.refusal != nil {
+		t.Errorf("error %v, the refusal is %+v", err, c.memo(job, nil).refused.refusal)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestAQuotaIsNotAskedForEveryReplica(t *testing.T) {
 	if err := c.Act(t.Context(), job, steps); err != nil {
 		t.Fatal(err)
 	}
-	refusal := c.memo(job, nil).replicas.refusal
+	refusal := c.memo(job, nil).refused.refusal
 	if n := len(server.created); n > 2*refusalsOfRole || refusal == nil || len(refusal.Pods) != 1000 {
 		t.Errorf("%d pods were requested, %d wait", n, len(refusal.Pods))
 	}

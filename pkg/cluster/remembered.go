@@ -93,26 +93,15 @@ type previousNode struct {
 	node string
 }
 
-// previousNodes records the nodes of the job's pods, and returns the latest node of each slot whose pod is missing. This process
-// must have seen the pod: after a change of leader during a restart some nodes are unknown.
-func (c *Cluster) previousNodes(s *state.Snapshot) map[state.Slot]string {
-	nodes := map[state.Slot]string{}
+// recordNodes records the nodes of the job's latest pods.
+func (c *Cluster) recordNodes(s *state.Snapshot) {
 	c.memo(s.Job, func(m *jobMemo) {
 		for i := range s.Pods {
 			if p := &s.Pods[i]; p.Scheduled() && !p.Life.Before(m.previousNodes[p.Slot].life) {
 				m.previousNodes[p.Slot] = previousNode{p.Life, p.Node}
 			}
 		}
-		for r := range s.Replicas() {
-			if r.State != state.Missing {
-				continue
-			}
-			if previous, isKnown := m.previousNodes[r.Slot]; isKnown {
-				nodes[r.Slot] = previous.node
-			}
-		}
 	})
-	return nodes
 }
 
 // pendingAtMost is how long the cache may take to show an own write. After that the job is compared with the API server: a pod

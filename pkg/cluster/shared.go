@@ -23,10 +23,10 @@ type shared struct {
 
 func newShared() *shared { return &shared{} }
 
-// labelsOf returns the label that puts a pod into its job's Service. The pods of a job share one copy.
+// labelsOf returns the label that puts a pod into its job's Service, and the label of a spare. The pods of a job share one copy.
 func (s *shared) labelsOf(pod *corev1.Pod) map[string]string {
-	labels := only(pod.Labels, v1alpha1.LabelJobName)
-	if name := labels[v1alpha1.LabelJobName]; name != "" {
+	labels := only(pod.Labels, v1alpha1.LabelJobName, v1alpha1.LabelSpare)
+	if name := labels[v1alpha1.LabelJobName]; name != "" && len(labels) == 1 {
 		return s.labels.of(name, labels)
 	}
 	return labels

@@ -74,7 +74,7 @@ func TestTheKeyOfAnMPIJobIsTheJobsOwn(t *testing.T) {
 
 func TestAKeyThatIsThereAlreadyIsAsGood(t *testing.T) {
 	c, job, _, pods := act(t, apierrors.NewAlreadyExists(secrets, "j-uid-j-ssh"))
-	if refusal := c.memo(job, nil).replicas.refusal; pods != 1 || refusal != nil {
+	if refusal := c.memo(job, nil).refused.refusal; pods != 1 || refusal != nil {
 		t.Errorf("%d pods were created, refused: %v", pods, refusal)
 	}
 }
@@ -82,7 +82,7 @@ func TestAKeyThatIsThereAlreadyIsAsGood(t *testing.T) {
 func TestAMissingRightToSecretsNamesWhatToApply(t *testing.T) {
 	forbidden := apierrors.NewForbidden(secrets, "", errors.New(`User "operator" cannot create resource "secrets"`))
 	c, job, _, pods := act(t, forbidden)
-	refusal := c.memo(job, nil).replicas.refusal
+	refusal := c.memo(job, nil).refused.refusal
 	if pods != 0 || refusal == nil || refusal.Reason != v1alpha1.ReasonForbidden {
 		t.Fatalf("%d pods were created, refused: %v", pods, refusal)
 	}
@@ -98,7 +98,7 @@ func TestAMissingRightToSecretsNamesWhatToApply(t *testing.T) {
 
 func TestAQuotaOfSecretsIsAQuota(t *testing.T) {
 	c, job, _, _ := act(t, apierrors.NewForbidden(secrets, "j", errors.New("exceeded quota: team-a, requested: count/secrets=1")))
-	refusal := c.memo(job, nil).replicas.refusal
+	refusal := c.memo(job, nil).refused.refusal
 	if refusal == nil || refusal.Reason != v1alpha1.ReasonQuotaExceeded || strings.Contains(refusal.Message, "manifests/") {
 		t.Errorf("refused: %v", refusal)
 	}

@@ -34,7 +34,7 @@ func trimmed(t interface{ Fatal(...any) }, pod *corev1.Pod) *corev1.Pod {
 // signals are the signals that a trimmed node keeps.
 var signals = nodes.Signals{
 	{Kind: nodes.TaintSignal, Name: "broken"}:           state.LoseNode,
-	{Kind: nodes.ConditionSignal, Name: "GpuMemWatch"}:  state.MoveFromNode,
+	{Kind: nodes.ConditionSignal, Name: "GpuMemWatch"}:  state.BlameNode,
 	{Kind: nodes.ConditionSignal, Name: "NVSwitchDown"}: state.IgnoreNode,
 }
 

@@ -83,7 +83,6 @@ func (c *conversion) elastic(f *fields) {
 	workers.Replicas = c.within("spec.pytorchReplicaSpecs."+c.sources[worker]+".replicas", int64(*workers.Replicas), int64(*low), int64(*high))
 	c.job.Spec.ReplicaSpecs[worker] = workers
 	c.job.Spec.Elastic = &v1alpha1.Elastic{MinReplicas: *low, MaxReplicas: *high, Rendezvous: c.rendezvous(f)}
-	c.note(Changed, f.path, nil, "workers that fit nowhere are parked, down to minReplicas")
 	if c.has(master) {
 		c.note(Changed, f.path, nil, "torchrun waits for minReplicas to maxReplicas workers and the master; the master was not counted")
 	}

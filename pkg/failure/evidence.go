@@ -66,7 +66,7 @@ func fellIll(s *state.Snapshot, incident *v1alpha1.Incident) (n state.Node, is b
 		after := n.Ill.Time.Sub(incident.Time.Time)
 		isOwn := n.Name == incident.Node && after >= -window
 		isAnothers := incident.Scope == v1alpha1.ScopeJob && after >= -time.Second // both times are cut to the second
-		if n.Action == state.MoveFromNode && (isOwn || isAnothers) && after <= window {
+		if n.Action == state.BlameNode && (isOwn || isAnothers) && after <= window {
 			return n, true
 		}
 	}

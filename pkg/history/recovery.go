@@ -103,7 +103,7 @@ func (h *History) runAgain(role v1alpha1.Role, was, is state.IndexSet) []int {
 	return found
 }
 
-// isInNextLife reports whether the replica that failed is in the life that this incident gave it. Another incident, parking, suspension
+// isInNextLife reports whether the replica that failed is in the life that this incident gave it. Another incident, suspension
 // or scaling gives it a later life. The incident of a pod that vanished names no pod, so its next life is not known.
 func (h *History) isInNextLife(incident *v1alpha1.Incident) bool {
 	_, failed, isPod := state.ParsePodName(h.Job.Name, incident.Pod)

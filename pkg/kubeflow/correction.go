@@ -27,7 +27,7 @@ func (s *Served) Correction(child *v1alpha1.TrainingJob) ([]byte, error) {
 	case isFixed:
 		setSuspended(next, want.IsSuspended())
 		for role, replicas := range next.ReplicaSpecs {
-			replicas.Replicas, replicas.Spares = want.ReplicaSpecs[role].Replicas, want.ReplicaSpecs[role].Spares
+			replicas.Replicas = want.ReplicaSpecs[role].Replicas
 			next.ReplicaSpecs[role] = replicas
 		}
 	default:
@@ -62,7 +62,7 @@ func patchOf(before, after *v1alpha1.TrainingJobSpec) ([]byte, error) {
 
 // size is what Kueue counts of a role.
 type size struct {
-	Replicas, Spares         int32
+	Replicas                 int32
 	MinReplicas, MaxReplicas int32
 	Containers               []corev1.Container
 	Pod                      corev1.PodSpec
@@ -72,15 +72,12 @@ type size struct {
 func sizesOf(spec *v1alpha1.TrainingJobSpec, fixed bool) map[v1alpha1.Role]size {
 	sizes := map[v1alpha1.Role]size{}
 	for role, replicas := range spec.ReplicaSpecs {
-		s := size{Replicas: spec.Replicas(role), Spares: ptr.Deref(replicas.Spares, v1alpha1.Spares{}).Count}
+		s := size{Replicas: spec.Replicas(role)}
 		if e := spec.Elastic; e != nil && role == v1alpha1.Worker {
 			s.MinReplicas, s.MaxReplicas = e.MinReplicas, e.MaxReplicas
 			if fixed {
 				s.Replicas = 0
 			}
-		}
-		if fixed {
-			s.Spares = 0
 		}
 		pod := &replicas.Template.Spec
 		for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {

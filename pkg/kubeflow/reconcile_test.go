@@ -137,10 +137,7 @@ func TestATrainingJobHasThePodsThatItsKubeflowJobRequests(t *testing.T) {
 		"more workers":                {elastic, func(_ *v1alpha1.TrainingJobSpec, workers *v1alpha1.ReplicaSpec) { workers.Replicas = ptr.To[int32](6) }},
 		"more workers, bounds at one": {elastic, moreAtLeast},
 		"more workers, not elastic":   {fixed, func(_ *v1alpha1.TrainingJobSpec, workers *v1alpha1.ReplicaSpec) { workers.Replicas = ptr.To[int32](6) }},
-		"spares": {fixed, func(_ *v1alpha1.TrainingJobSpec, workers *v1alpha1.ReplicaSpec) {
-			workers.Spares = &v1alpha1.Spares{Count: 3}
-		}},
-		"larger pods": {elastic, larger},
+		"larger pods":                 {elastic, larger},
 		"another role": {fixed, func(spec *v1alpha1.TrainingJobSpec, workers *v1alpha1.ReplicaSpec) {
 			spec.ReplicaSpecs[v1alpha1.Evaluator] = *workers.DeepCopy()
 		}},

@@ -72,10 +72,8 @@ func size(job *v1alpha1.TrainingJob, role v1alpha1.Role) int {
 
 // Address returns the address of a pod's replica.
 func (n *Names) Address(pod *corev1.Pod) string {
-	if slot, _, ok := state.ParsePodName(n.job.Name, pod.Name); ok {
-		return n.address(slot)
-	}
-	return "127.0.0.1" // a spare
+	slot, _, _ := state.ParsePodName(n.job.Name, pod.Name)
+	return n.address(slot)
 }
 
 func (n *Names) address(slot state.Slot) string {

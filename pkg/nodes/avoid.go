@@ -121,8 +121,7 @@ func (l List) latest() []v1alpha1.AvoidedNode {
 	return l
 }
 
-// lostTogether returns an incident for each further node that is lost, or that the job leaves, together with the node of the latest
-// incident; at most maxAvoided.
+// lostTogether returns an incident for each further node that is lost together with the node of the latest incident; at most maxAvoided.
 func lostTogether(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.Incident {
 	now := metav1.NewTime(s.Now.Truncate(time.Second))
 	if len(incidents) == 0 || !incidents[0].RestartTime.Equal(&now) || !failure.ReasonOf(incidents[0].Reason).IsNodeFault {
@@ -136,15 +135,11 @@ func lostTogether(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.I
 		named := slices.ContainsFunc(incidents, func(incident v1alpha1.Incident) bool {
 			return incident.Node == n.Name && incident.RestartTime.Equal(&now)
 		})
-		reason := n.Lost.Reason
-		switch {
-		case reason == "":
-			reason = n.Ill.Reason
-		case reason == v1alpha1.ReasonNodeDeleted || s.Now.Before(n.Lost.Time):
-			continue
-		}
-		if !named {
-			more = append(more, v1alpha1.Incident{Failure: v1alpha1.Failure{Node: n.Name, Cause: v1alpha1.CauseInfrastructure, Reason: reason}, RestartTime: now})
+		isLost := n.Lost.Reason != "" && n.Lost.Reason != v1alpha1.ReasonNodeDeleted && !s.Now.Before(n.Lost.Time)
+		if isLost && !named {
+			more = append(more, v1alpha1.Incident{
+				Failure: v1alpha1.Failure{Node: n.Name, Cause: v1alpha1.CauseInfrastructure, Reason: n.Lost.Reason}, RestartTime: now,
+			})
 		}
 	}
 	return more

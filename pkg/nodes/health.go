@@ -3,7 +3,6 @@ package nodes
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,35 +23,6 @@ type Health struct {
 
 // Of returns what the operator knows of the node.
 func (h Health) Of(node *corev1.Node) state.Node { return Of(node, h.LostAfter, h.Signals) }
-
-// Others returns how many nodes can take the pods of the named node: they are healthy, not avoided, and have its devices. It returns 0 if
-// all does not hold the named node.
-func (h Health) Others(name string, all []corev1.Node, avoided List) int {
-	at := slices.IndexFunc(all, func(n corev1.Node) bool { return n.Name == name })
-	others := 0
-	for i := range all {
-		if other := &all[i]; at >= 0 && !avoided.Now(other.Name) && h.isWell(other) && hasDevicesOf(other, &all[at]) {
-			others++
-		}
-	}
-	return others
-}
-
-// isWell reports whether the node is ready, healthy and open for new pods.
-func (h Health) isWell(node *corev1.Node) bool {
-	n := h.Of(node)
-	return !node.Spec.Unschedulable && n.Lost.Reason == "" && n.Action == state.IgnoreNode
-}
-
-// hasDevicesOf reports whether the node has as many devices of each kind as the other one: a CPU node is no place for a job with GPUs.
-func hasDevicesOf(node, other *corev1.Node) bool {
-	for name, quantity := range other.Status.Allocatable {
-		if has := node.Status.Allocatable[name]; strings.Contains(string(name), "/") && has.Cmp(quantity) < 0 {
-			return false
-		}
-	}
-	return true
-}
 
 // Unhealthy returns, sorted, the names of the nodes that a condition or a taint shows to be unhealthy or lost: the scheduler reads no such
 // condition. It leaves out nodes that are only cordoned, because the scheduler keeps pods off them.
@@ -75,24 +45,7 @@ func (h Health) Unhealthy(all []corev1.Node) []string {
 	return names
 }
 
-// Matter reports whether a replica or a spare of the job has no node yet. Only then does it matter which nodes are unhealthy.
+// Matter reports whether a replica of the job has no node yet. Only then does it matter which nodes are unhealthy.
 func Matter(s *state.Snapshot) bool {
-	if s.IsFinished() || s.Job.Spec.IsSuspended() {
-		return false
-	}
-	if s.Any((*state.Replica).LacksNode) {
-		return true
-	}
-	placed := 0
-	for i := range s.Spares {
-		if s.Spares[i].Scheduled() {
-			placed++
-		}
-	}
-	for _, replicas := range s.Job.Spec.ReplicaSpecs {
-		if replicas.Spares != nil {
-			placed -= int(replicas.Spares.Count)
-		}
-	}
-	return placed < 0
+	return !s.IsFinished() && !s.Job.Spec.IsSuspended() && s.Any((*state.Replica).LacksNode)
 }

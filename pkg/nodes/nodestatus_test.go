@@ -17,9 +17,9 @@ import (
 // signals are those that the nodes of the tests show.
 var signals = nodes.Signals{
 	{Kind: nodes.TaintSignal, Name: "broken"}:             state.LoseNode,
-	{Kind: nodes.TaintSignal, Name: "leaving"}:            state.MoveFromNode,
+	{Kind: nodes.TaintSignal, Name: "leaving"}:            state.BlameNode,
 	{Kind: nodes.ConditionSignal, Name: "MachineGone"}:    state.LoseNode,
-	{Kind: nodes.ConditionSignal, Name: "GpuMemWatch"}:    state.MoveFromNode,
+	{Kind: nodes.ConditionSignal, Name: "GpuMemWatch"}:    state.BlameNode,
 	{Kind: nodes.ConditionSignal, Name: "KernelDeadlock"}: state.AvoidNode,
 	{Kind: nodes.ConditionSignal, Name: "NVSwitchDown"}:   state.IgnoreNode,
 	{Kind: nodes.CordonSignal}:                            state.AvoidNode,

@@ -49,9 +49,8 @@ const NoSignals = "none"
 
 // DefaultSignals returns the actions without any flag.
 //
-//   - Move: the conditions of faults that NVSentinel calls fatal. It resets or reboots the node, and until then a rank there may hang or
-//     compute wrong results. Also the taints by which a cloud announces that it stops the machine, and a drain or shutdown that has begun:
-//     the job leaves once and as a whole, before one eviction after another.
+//   - Blame: the conditions of faults that NVSentinel calls fatal. It resets or reboots the node, and until then a rank there may fail. Also
+//     the taints by which a cloud announces that it stops the machine, and a drain or shutdown that has begun.
 //   - Avoid: faults that slow a node down, and possible false alarms. The conditions of node-problem-detector are lines in a log; they stay
 //     True until it restarts, so a program that runs well there stays. After a cordon, or a taint of an autoscaler, an administrator or the
 //     autoscaler evicts the pods itself, or takes the mark back. A maintenance may be days away, or need no drain, as a live patch.
@@ -62,7 +61,7 @@ const NoSignals = "none"
 func DefaultSignals() Signals {
 	signals := Signals{{Kind: CordonSignal}: state.AvoidNode}
 	for action, listed := range map[state.NodeAction]map[SignalKind][]string{
-		state.MoveFromNode: {
+		state.BlameNode: {
 			ConditionSignal: {
 				"GpuMemWatch", "GpuSmWatch", "GpuInforomWatch", "GpuNvlinkWatch", "GpuPcieWatch", "GpuDriverWatch", "GpuMcuWatch", "GpuPmuWatch",
 				"GpuNvswitchFatalWatch", "NVSwitchFatalError", "NVSwitchDown", "SysLogsXIDError", "SysLogsSXIDError", "SysLogsGPUFallenOff",
@@ -94,7 +93,7 @@ func DefaultSignals() Signals {
 	return signals
 }
 
-// With returns the signals after the entries, such as "condition:KernelDeadlock=Move", in their order. The entry "none" removes all signals
+// With returns the signals after the entries, such as "condition:KernelDeadlock=Blame", in their order. The entry "none" removes all signals
 // before it. An error names what to write instead.
 func (s Signals) With(entries []string) (Signals, error) {
 	all := maps.Clone(s)
@@ -121,7 +120,7 @@ func parseSignal(entry string) (Signal, state.NodeAction, error) {
 	switch {
 	case signal.Kind == CordonSignal && !named:
 		if action == state.LoseNode {
-			return signal, 0, errors.New("pods on a cordoned node run on: write cordon=Move, cordon=Avoid or cordon=Ignore")
+			return signal, 0, errors.New("pods on a cordoned node run on: write cordon=Blame, cordon=Avoid or cordon=Ignore")
 		}
 	case signal.Kind != ConditionSignal && signal.Kind != TaintSignal || len(content.IsLabelKey(name)) > 0:
 		return signal, 0, errors.New("write condition:TYPE=ACTION, taint:KEY=ACTION, cordon=ACTION or none")

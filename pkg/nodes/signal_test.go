@@ -36,17 +36,17 @@ func TestANodeIsIllInItsOwnWords(t *testing.T) {
 		at         time.Duration
 	}{
 		{"a node that is well", false, []corev1.Taint{{Key: "gpu"}}, nil, state.IgnoreNode, "", "", 0},
-		{"one that jobs are to leave", false, nil, []corev1.NodeCondition{gpu}, state.MoveFromNode, isGPU, "", 5 * second},
+		{"one that jobs are to leave", false, nil, []corev1.NodeCondition{gpu}, state.BlameNode, isGPU, "", 5 * second},
 		{"one of which nobody knows", false, nil, []corev1.NodeCondition{unknown}, state.IgnoreNode, "", "", 0},
 		{"one whose condition is ignored", false, nil, []corev1.NodeCondition{says("NVSwitchDown", "", "")}, state.IgnoreNode, "", "", 0},
 		{"one whose condition nobody named", false, nil, []corev1.NodeCondition{says("MemoryPressure", "", "")}, state.IgnoreNode, "", "", 0},
 		{"one that pods are to avoid", false, nil, []corev1.NodeCondition{deadlock}, state.AvoidNode, "KernelDeadlock", "", 5 * second},
-		{"the strongest signal counts, whichever comes first", true, nil, []corev1.NodeCondition{deadlock, gpu}, state.MoveFromNode, isGPU, "", 5 * second},
+		{"the strongest signal counts, whichever comes first", true, nil, []corev1.NodeCondition{deadlock, gpu}, state.BlameNode, isGPU, "", 5 * second},
 		{"a cordon", true, nil, nil, state.AvoidNode, "cordoned", "", -1},
-		{"a taint", true, []corev1.Taint{leaving}, nil, state.MoveFromNode, "tainted leaving", "", 7 * second},
+		{"a taint", true, []corev1.Taint{leaving}, nil, state.BlameNode, "tainted leaving", "", 7 * second},
 		{"one that is lost by its own word", true, nil, []corev1.NodeCondition{gpu, says("MachineGone", "", "")}, state.IgnoreNode, "", "NodeIll MachineGone", 5 * second},
-		{"one that is ill and not ready", false, nil, []corev1.NodeCondition{gpu, down}, state.MoveFromNode, isGPU, "NodeLost not ready for 15s", 5 * second},
-		{"what no line can hold is left out", false, nil, []corev1.NodeCondition{says("GpuMemWatch", "", "a\x1b\u202eb")}, state.MoveFromNode, "GpuMemWatch: a  b", "", 5 * second},
+		{"one that is ill and not ready", false, nil, []corev1.NodeCondition{gpu, down}, state.BlameNode, isGPU, "NodeLost not ready for 15s", 5 * second},
+		{"what no line can hold is left out", false, nil, []corev1.NodeCondition{says("GpuMemWatch", "", "a\x1b\u202eb")}, state.BlameNode, "GpuMemWatch: a  b", "", 5 * second},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -76,18 +76,18 @@ func TestTheWordsOfANodeAreCut(t *testing.T) {
 }
 
 func TestSignalsAreAddedToThoseThatAreKnown(t *testing.T) {
-	known := nodes.Signals{{Kind: "cordon"}: state.AvoidNode, {Kind: "condition", Name: "A"}: state.MoveFromNode}
+	known := nodes.Signals{{Kind: "cordon"}: state.AvoidNode, {Kind: "condition", Name: "A"}: state.BlameNode}
 	cases := []struct {
 		name    string
 		entries []string
 		want    string
 	}{
-		{"nothing", nil, "condition:A=Move,cordon=Avoid"},
-		{"another one", []string{"taint:example.com/x=Lost"}, "condition:A=Move,cordon=Avoid,taint:example.com/x=Lost"},
-		{"one in another way", []string{"condition:A=Ignore", "cordon=Move"}, "condition:A=Ignore,cordon=Move"},
-		{"the last word counts", []string{"cordon=Move", "cordon=Ignore"}, "condition:A=Move,cordon=Ignore"},
-		{"the known ones are forgotten", []string{"cordon=Move", "none", "condition:B=Avoid"}, "condition:B=Avoid"},
-		{"a type with a prefix", []string{"condition:example.com/B=Avoid"}, "condition:A=Move,condition:example.com/B=Avoid,cordon=Avoid"},
+		{"nothing", nil, "condition:A=Blame,cordon=Avoid"},
+		{"another one", []string{"taint:example.com/x=Lost"}, "condition:A=Blame,cordon=Avoid,taint:example.com/x=Lost"},
+		{"one in another way", []string{"condition:A=Ignore", "cordon=Blame"}, "condition:A=Ignore,cordon=Blame"},
+		{"the last word counts", []string{"cordon=Blame", "cordon=Ignore"}, "condition:A=Blame,cordon=Ignore"},
+		{"the known ones are forgotten", []string{"cordon=Blame", "none", "condition:B=Avoid"}, "condition:B=Avoid"},
+		{"a type with a prefix", []string{"condition:example.com/B=Avoid"}, "condition:A=Blame,condition:example.com/B=Avoid,cordon=Avoid"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestSignalsAreAddedToThoseThatAreKnown(t *testing.T) {
 			}
 		})
 	}
-	if known.String() != "condition:A=Move,cordon=Avoid" {
+	if known.String() != "condition:A=Blame,cordon=Avoid" {
 		t.Errorf("what was known has changed: %s", known)
 	}
 }
@@ -121,7 +121,7 @@ func TestTheDefaultsRestartNobodyForWhatIsTakenBack(t *testing.T) {
 func TestKubernetesOwnConditionsOfMaintenanceAreSignals(t *testing.T) {
 	signals := nodes.DefaultSignals()
 	for name, want := range map[string]state.NodeAction{
-		"DrainInProgress": state.MoveFromNode, "GracefulNodeShutdownInProgress": state.MoveFromNode,
+		"DrainInProgress": state.BlameNode, "GracefulNodeShutdownInProgress": state.BlameNode,
 		"MaintenancePlanned": state.AvoidNode, "MaintenanceInProgress": state.AvoidNode, "Drained": state.AvoidNode,
 	} {
 		if got, listed := signals[nodes.Signal{Kind: nodes.ConditionSignal, Name: name}]; !listed || got != want {

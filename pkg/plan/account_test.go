@@ -13,7 +13,6 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
-	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/builder"
 )
 
@@ -182,25 +181,23 @@ func TestANodeIsNotToldOfWhatTheProgramDidOnIt(t *testing.T) {
 }
 
 func TestNewPodsKeepOffAvoidedNodes(t *testing.T) {
-	job := builder.Job("j", builder.Workers(1, builder.Spares(1)), builder.StartedAt(0), builder.Avoided("bad", time.Hour), builder.Avoided("forgiven", 30*second))
-	for what, pods := range map[string][]builder.SnapshotOption{"a replica": nil, "a spare": seen(builder.Running("worker", 0))} {
-		var nodes []string
-		for _, step := range plan.Make(builder.Snapshot(job, pods...)).Steps {
-			affinity := plan.Pods(job)(step.(plan.CreatePod)).Spec.Affinity.NodeAffinity
-			if affinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
-				t.Errorf("%s excludes nodes: %+v", what, affinity)
-			}
-			for _, term := range affinity.PreferredDuringSchedulingIgnoredDuringExecution {
-				for _, field := range term.Preference.MatchFields {
-					nodes = append(nodes, field.Values...)
-				}
-			}
+	job := builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Avoided("bad", time.Hour), builder.Avoided("forgiven", 30*second))
+	var nodes []string
+	for _, step := range plan.Make(builder.Snapshot(job)).Steps {
+		affinity := plan.Pods(job)(step.(plan.CreatePod)).Spec.Affinity.NodeAffinity
+		if affinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+			t.Errorf("nodes are excluded: %+v", affinity)
 		}
-		if diff := cmp.Diff([]string{"bad"}, nodes); diff != "" {
-			t.Errorf("%s avoids (-want +got):\n%s", what, diff)
+		for _, term := range affinity.PreferredDuringSchedulingIgnoredDuringExecution {
+			for _, field := range term.Preference.MatchFields {
+				nodes = append(nodes, field.Values...)
+			}
 		}
 	}
-	waits := plan.Make(builder.Snapshot(job, builder.Pending("worker", 0, noRoom))).Status
+	if diff := cmp.Diff([]string{"bad"}, nodes); diff != "" {
+		t.Errorf("avoided (-want +got):\n%s", diff)
+	}
+	waits := plan.Make(builder.Snapshot(job, builder.Pending("worker", 0, builder.Unschedulable("no room")))).Status
 	if want := "worker-0: no room"; waits.Message != want {
 		t.Errorf("message %q, want %q", waits.Message, want)
 	}
@@ -218,36 +215,6 @@ func TestAPodThatWaitsForANodeStays(t *testing.T) {
 		if steps := plan.Make(builder.Snapshot(job, waits, builder.Ill("b"))).Steps; len(steps) > 0 {
 			t.Errorf("%s: steps %v", what, lines(steps))
 		}
-	}
-}
-
-// A replica returns to its node, unless the node failed, or a required topology may put the job into another domain.
-func TestWhereAReplicaGoesBackTo(t *testing.T) {
-	topology := func(mode v1alpha1.TopologyMode) builder.JobOption {
-		return func(job *v1alpha1.TrainingJob) {
-			job.Spec.Scheduling = &v1alpha1.Scheduling{Gang: v1alpha1.GangNone, Topology: &v1alpha1.Topology{Key: "rack", Mode: mode}}
-		}
-	}
-	cases := []struct {
-		name string
-		job  builder.JobOption
-		seen builder.SnapshotOption
-		want string
-	}{
-		{"its node", builder.StartedAt(0), builder.Home("worker", 0, "a"), "a"},
-		{"not one that the job avoids", builder.Avoided("a", time.Hour), builder.Home("worker", 0, "a"), ""},
-		{"nor one that is ill", builder.StartedAt(0), func(s *state.Observed) { builder.Home("worker", 0, "a")(s); builder.Ill("a")(s) }, ""},
-		{"its node, if the topology is preferred", topology(v1alpha1.TopologyPreferred), builder.Home("worker", 0, "a"), "a"},
-		{"none, if the topology is required", topology(v1alpha1.TopologyRequired), builder.Home("worker", 0, "a"), ""},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			for _, step := range plan.Make(builder.Snapshot(builder.Job("j", builder.Workers(1), builder.StartedAt(0), c.job), c.seen)).Steps {
-				if create, is := step.(plan.CreatePod); is && create.PreviousNode != c.want {
-					t.Errorf("previous node %q, want %q", create.PreviousNode, c.want)
-				}
-			}
-		})
 	}
 }
 

@@ -26,7 +26,7 @@ func (t *todo) addSteps(steps []Step) { t.steps = append(t.steps, steps...) }
 
 // converge returns the steps from the present pods to the pods that the status, as read, wants.
 func converge(s *state.Snapshot, v *policy.Verdict) todo {
-	t := todo{wake: state.Earliest(nextLingering(s), nextForcedSpare(s))}
+	t := todo{wake: nextLingering(s)}
 	switch v.Kind {
 	case policy.Final:
 		t.cleanUp(s, v)
@@ -34,10 +34,10 @@ func converge(s *state.Snapshot, v *policy.Verdict) todo {
 		t.add(deletePods(s, func(p state.Pod) bool { return endsBySuspension(s, &p) }, WhySuspended))
 		t.addSteps(deleteFormer(s))
 		t.add(deleteGroups(s, everyGroup))
-		t.addSteps(deleteSpares(s, s.Spares))
 	case policy.Continue, policy.Hold:
 		t.goOn(s, v)
 	}
+	t.addSteps(deleteSpares(s))
 	return t
 }
 
@@ -55,7 +55,6 @@ func (t *todo) goOn(s *state.Snapshot, v *policy.Verdict) {
 		return
 	}
 	t.add(createMissing(s, v))
-	t.add(convergeSpares(s, v))
 }
 
 // seeDeletionAfter is how long after its deletion a job that still exists is deleted again.
@@ -79,7 +78,17 @@ func (t *todo) cleanUp(s *state.Snapshot, v *policy.Verdict) {
 			t.add(deleteGroups(s, everyGroup))
 		}
 	}
-	t.addSteps(deleteSpares(s, s.Spares))
+}
+
+// deleteSpares returns the steps that delete the placeholder pods of an earlier operator. They do no work, and nothing waits for their end.
+func deleteSpares(s *state.Snapshot) []Step {
+	var steps []Step
+	for i := range s.Spares {
+		if p := &s.Spares[i]; p.Deleted.IsZero() {
+			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Why: WhySpare})
+		}
+	}
+	return steps
 }
 
 // isToClean returns a function that reports whether the policy deletes the pod of a finished job.

@@ -83,10 +83,9 @@ func setRedoStep(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 
 // observe sets the replica statuses, with the present numbers of pods and the recorded counters, and their sums.
 func observe(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
-	counted, scopes, spares := map[v1alpha1.Role]*v1alpha1.ReplicaStatus{}, failure.Scopes(&s.Job.Spec), heldNodes(s)
+	counted, scopes := map[v1alpha1.Role]*v1alpha1.ReplicaStatus{}, failure.Scopes(&s.Job.Spec)
 	for role := range s.Memory {
 		counted[role] = &v1alpha1.ReplicaStatus{
-			Spares:       spares[role],
 			Restarts:     s.Job.Status.ReplicaStatuses[role].Restarts,
 			RestartScope: scopes[role],
 			Selector:     build.Selector(s.Job, role),
@@ -112,15 +111,4 @@ func observe(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 		next.ReplicaStatuses[role] = *status
 		next.ReadyReplicas += status.Ready
 	}
-}
-
-// heldNodes returns by role how many spares hold a node. A terminating spare holds its node until it has ended.
-func heldNodes(s *state.Snapshot) map[v1alpha1.Role]int32 {
-	held := map[v1alpha1.Role]int32{}
-	for i := range s.Spares {
-		if p := &s.Spares[i]; p.Phase == corev1.PodRunning && !s.IsLost(p) {
-			held[p.Slot.Role]++
-		}
-	}
-	return held
 }

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -11,72 +12,35 @@ import (
 	"github.com/trainingjob/operator/test/builder"
 )
 
-// The history of an elastic job that loses room: a worker is parked, the job continues, and the worker is tried again later.
-func TestAnElasticJobShrinksAndGrows(t *testing.T) {
+// A worker that fits nowhere waits as a pod, and the job runs with the others.
+func TestAnElasticJobRunsWithoutAWorkerThatFitsNowhere(t *testing.T) {
 	two := seen(builder.Running("worker", 0), builder.Running("worker", 1))
-	job := underWay(t, takenOn(t, pytorch, builder.Workers(3), builder.Elastic(2, 4)), two...)
-	expect := func(what string, now time.Duration, steps []string, events []plan.Event, parked string, more ...builder.SnapshotOption) {
-		t.Helper()
-		s := builder.Snapshot(job, append(append(more, two...), builder.Now(now))...)
-		p := plan.Make(s)
-		if diff := cmp.Diff(steps, lines(p.Steps)); diff != "" {
-			t.Errorf("%s: steps (-want +got):\n%s", what, diff)
-		}
-		if diff := cmp.Diff(events, p.Events); diff != "" {
-			t.Errorf("%s: Events (-want +got):\n%s", what, diff)
-		}
-		worker := p.Status.Memory.Roles[v1alpha1.Worker]
-		if worker.Parked != parked || (worker.ParkedTime == nil) != (parked == "") || p.Status.Phase != v1alpha1.PhaseRunning {
-			t.Errorf("%s: parked %q since %v, want %q; the job is %s", what, worker.Parked, worker.ParkedTime, parked, p.Status.Phase)
-		}
-		job = after(t, s)
-	}
+	job := underWay(t, takenOn(t, pytorch, builder.Workers(3), builder.Elastic(2, 4)), append(two, builder.Pending("worker", 2))...)
 	waits := builder.Pending("worker", 2, builder.UnschedulableSince(10*second, "no room"))
-	past := builder.Pending("worker", 2, builder.Life(0, 0), builder.Unschedulable("no room"))
-	shrunk := []plan.Event{{Type: warning, Reason: "WorkersParked", Action: "Unschedulable", Message: "No node has room for worker-2: the job continues with fewer workers."}}
-	grown := []plan.Event{{Type: normal, Reason: "WorkersUnparked", Action: "WorkersUnparked", Message: "Trying worker-2 again."}}
+	s := builder.Snapshot(job, append(two, waits, builder.Now(time.Hour))...)
+	p := plan.Make(s)
 	unschedulable := []plan.Event{{Type: warning, Reason: "Unschedulable", Action: "Scheduled", Message: "worker-2: no room"}}
-	expect("it fits nowhere", 20*second, nil, unschedulable, "", waits)
-	expect("it fits nowhere for long: that is written first", 310*second, nil, shrunk, "2", waits)
-	expect("its pod goes", 311*second, []string{"delete j-worker-2: its life is past"}, nil, "2", past)
-	expect("nothing is missing", 312*second, nil, nil, "2")
-	expect("it is time to try again", 910*second, nil, grown, "")
-	expect("it comes in its next life", 911*second, []string{"create j-worker-2-a0r1"}, nil, "")
-	if got := job.Status; got.Restarts != 0 || len(got.Incidents) > 0 || got.Memory.Roles[v1alpha1.Worker].Replacements != "2:1" {
-		t.Errorf("%d restarts, incidents %v, replacements %q: to be parked is no incident", got.Restarts, got.Incidents, got.Memory.Roles[v1alpha1.Worker].Replacements)
+	if diff := cmp.Diff(unschedulable, p.Events); diff != "" || len(p.Steps) > 0 || p.Status.Phase != v1alpha1.PhaseRunning || p.Status.Ready != "2/3" {
+		t.Errorf("the job is %s, ready %s, steps %v, Events (-want +got):\n%s", p.Status.Phase, p.Status.Ready, lines(p.Steps), diff)
+	}
+	if p := plan.Make(builder.Snapshot(after(t, s), append(two, builder.Running("worker", 2), builder.Now(2*time.Hour))...)); p.Status.Ready != "3/3" || p.Status.Restarts > 0 {
+		t.Errorf("with room it is %s, ready %s, %d restarts", p.Status.Phase, p.Status.Ready, p.Status.Restarts)
 	}
 }
 
-func TestParkedWorkers(t *testing.T) {
-	parked := builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Parked: "2-3", ParkedTime: builder.TimePtr(0), Replacements: "2-3:1"})
-	job := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
-		return builder.Job("j", append([]builder.JobOption{pytorch, builder.Workers(4), builder.Elastic(1, 4), builder.StartedAt(0), parked}, options...)...)
+// Operators up to 2026-11 parked workers that fitted nowhere: they got their next life and no pod.
+func TestWorkersThatAnEarlierOperatorParkedGetTheirPodsAgain(t *testing.T) {
+	var memory v1alpha1.RoleMemory
+	if err := json.Unmarshal([]byte(`{"started": "0-1", "parked": "2-3", "parkedTime": "2026-01-05T12:00:00Z", "replacements": "2-3:1"}`), &memory); err != nil {
+		t.Fatal(err)
 	}
-	two := seen(builder.Running("worker", 0), builder.Running("worker", 1))
-	cases := []struct {
-		name    string
-		job     *v1alpha1.TrainingJob
-		pods    []builder.SnapshotOption
-		want    string
-		attempt int32
-	}{
-		{"they stay parked", job(), two, "2-3", 0},
-		{"a whole-job restart leaves them parked", job(), seen(builder.Failed("worker", 0, builder.Exit(1)), builder.Running("worker", 1)), "2-3", 1},
-		{"one that scaling takes away is parked no more", job(builder.Workers(3)), two, "2", 0},
-		{"scaling in to none of them parks none", job(builder.Workers(2)), two, "", 0},
-		{"a suspension leaves them as they are", job(builder.Suspended()), two, "2-3", 0},
-		{"a job that resumes tries all", job(builder.Condition(v1alpha1.ConditionSuspended, true, "", 0)), nil, "", 0},
-		{"they are not tried again in the pass that restarts the job", job(builder.BackOff(0, 0)),
-			seen(builder.Failed("worker", 0, builder.Exit(1)), builder.Running("worker", 1), builder.Now(time.Hour)), "2-3", 1},
+	job := builder.Job("j", pytorch, builder.Workers(4), builder.Elastic(1, 4), builder.StartedAt(0), builder.Remember(v1alpha1.Worker, memory))
+	p := plan.Make(builder.Snapshot(job, builder.Running("worker", 0), builder.Running("worker", 1)))
+	if diff := cmp.Diff([]string{"create j-worker-2-a0r1", "create j-worker-3-a0r1"}, lines(p.Steps)); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
 	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			got := plan.Make(builder.Snapshot(c.job, c.pods...)).Status
-			worker := got.Memory.Roles[v1alpha1.Worker]
-			if worker.Parked != c.want || (worker.ParkedTime == nil) != (c.want == "") || got.Attempt != c.attempt {
-				t.Errorf("parked %q since %v, want %q; attempt %d, want %d", worker.Parked, worker.ParkedTime, c.want, got.Attempt, c.attempt)
-			}
-		})
+	if p.Status.Phase != v1alpha1.PhaseRunning || p.Status.Restarts > 0 || len(p.Status.Incidents) > 0 {
+		t.Errorf("the job is %s with %d restarts, incidents %v", p.Status.Phase, p.Status.Restarts, p.Status.Incidents)
 	}
 }
 

@@ -55,8 +55,7 @@ func statusEvents(s *state.Snapshot, v *policy.Verdict, p *Plan) []Event {
 	for _, a := range v.Amendments {
 		list = append(list, normal(v1alpha1.EventIncidentExplained, string(a.Is.Cause), a.Message))
 	}
-	list = append(list, avoidedEvents(s, v, next)...)
-	list = append(list, parkedEvents(v)...)
+	list = append(list, avoidedEvents(s, next)...)
 	list = append(list, becameTrue(was, next)...)
 	list = append(list, ceasedToBe(was, next)...)
 	list = append(list, givenUp(v)...)
@@ -64,18 +63,6 @@ func statusEvents(s *state.Snapshot, v *policy.Verdict, p *Plan) []Event {
 		list[i].Message = state.KeepBeginning(list[i].Message) // the API server refuses an Event with a longer note
 	}
 	return list
-}
-
-// stepEvents returns the Events of the plan's steps, which need no write of the status.
-func stepEvents(s *state.Snapshot, v *policy.Verdict, steps []Step) []Event {
-	switch {
-	case v.Expired:
-		return deletionRefused(s)
-	case v.GoesOn():
-		return append(sparesUsed(s, steps), sparesRefused(s)...)
-	default:
-		return nil
-	}
 }
 
 func becameTrue(was, next *v1alpha1.TrainingJobStatus) []Event {

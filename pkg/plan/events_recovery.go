@@ -12,10 +12,9 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// avoidedEvents returns one Event on the job for each group of similar nodes that the job avoids from now on, or would leave if
-// it could. Whole racks are lost at once. It also returns an Event on each node that failed itself. Failures of the job's own
-// pods emit none there.
-func avoidedEvents(s *state.Snapshot, v *policy.Verdict, next *v1alpha1.TrainingJobStatus) []Event {
+// avoidedEvents returns one Event on the job for each group of similar nodes that the job avoids from now on. Whole racks are lost at
+// once. It also returns an Event on each node that failed itself. Failures of the job's own pods emit none there.
+func avoidedEvents(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event {
 	var anew []v1alpha1.AvoidedNode
 	was := nodes.Avoided(&s.Observed)
 	for _, n := range nodes.At(next.AvoidedNodes, s.Now) {
@@ -26,16 +25,16 @@ func avoidedEvents(s *state.Snapshot, v *policy.Verdict, next *v1alpha1.Training
 	var list []Event
 	for i := range anew {
 		isLike := func(n v1alpha1.AvoidedNode) bool {
-			return n.Reason == anew[i].Reason && n.ExpirationTime.Equal(&anew[i].ExpirationTime) && staysOn(s, v, &n) == staysOn(s, v, &anew[i])
+			return n.Reason == anew[i].Reason && n.ExpirationTime.Equal(&anew[i].ExpirationTime)
 		}
 		if slices.IndexFunc(anew, isLike) == i {
 			alike := slices.DeleteFunc(slices.Clone(anew), func(n v1alpha1.AvoidedNode) bool { return !isLike(n) })
-			list = append(list, warn(v1alpha1.EventNodeAvoided, anew[i].Reason, avoidedMessage(s, alike, staysOn(s, v, &anew[i]))))
+			list = append(list, warn(v1alpha1.EventNodeAvoided, anew[i].Reason, avoidedMessage(alike)))
 		}
 	}
 	for i := range anew {
 		if n := &anew[i]; failure.ReasonOf(n.Reason).IsOnNode {
-			onNode := warn(v1alpha1.EventNodeAvoided, n.Reason, messageOnNode(s, n, staysOn(s, v, n)))
+			onNode := warn(v1alpha1.EventNodeAvoided, n.Reason, messageOnNode(s, n))
 			onNode.Node = n.Name
 			list = append(list, onNode)
 		}
@@ -43,62 +42,25 @@ func avoidedEvents(s *state.Snapshot, v *policy.Verdict, next *v1alpha1.Training
 	return list
 }
 
-// staysOn reports whether the job stays on the unhealthy node only because there are too few others.
-func staysOn(s *state.Snapshot, v *policy.Verdict, n *v1alpha1.AvoidedNode) bool {
-	return v.Kind == policy.Continue && n.Reason == v1alpha1.ReasonNodeIll && slices.ContainsFunc(s.Pods, func(p state.Pod) bool {
-		return p.Node == n.Name && p.CanRun() && !s.IsPast(&p)
-	})
-}
-
-func avoidedMessage(s *state.Snapshot, alike []v1alpha1.AvoidedNode, stays bool) string {
+func avoidedMessage(alike []v1alpha1.AvoidedNode) string {
 	var nodes []string
 	for i := range alike {
 		nodes = append(nodes, alike[i].Name)
 	}
 	n := &alike[0]
 	until := n.ExpirationTime.UTC().Format(untilFormat)
-	switch {
-	case stays && len(nodes) == 1:
-		return fmt.Sprintf("The job stays on the unhealthy node %s (%s): there are too few other nodes. New pods prefer other nodes until %s.", n.Name, unhealthyMessage(s, n.Name), until)
-	case stays:
-		return fmt.Sprintf("The job stays on the unhealthy nodes %s: there are too few other nodes. New pods prefer other nodes until %s.", firstOf(nodes), until)
-	case len(nodes) == 1:
+	if len(nodes) == 1 {
 		return fmt.Sprintf("New pods avoid %s until %s: %s, failure %d.", n.Name, until, n.Reason, n.Failures)
-	default:
-		return fmt.Sprintf("New pods avoid %s until %s: %s.", firstOf(nodes), until, n.Reason)
 	}
+	return fmt.Sprintf("New pods avoid %s until %s: %s.", firstOf(nodes), until, n.Reason)
 }
 
 // untilFormat is how messages show until when a node is avoided.
 const untilFormat = "2006-01-02 15:04 UTC"
 
 // messageOnNode describes the node for the node's administrator.
-func messageOnNode(s *state.Snapshot, n *v1alpha1.AvoidedNode, stays bool) string {
-	if stays {
-		return fmt.Sprintf("TrainingJob %s/%s stays on this unhealthy node: there are too few other nodes.", s.Job.Namespace, s.Job.Name)
-	}
+func messageOnNode(s *state.Snapshot, n *v1alpha1.AvoidedNode) string {
 	return fmt.Sprintf("TrainingJob %s/%s avoids this node until %s: %s.", s.Job.Namespace, s.Job.Name, n.ExpirationTime.UTC().Format(untilFormat), n.Reason)
-}
-
-// unhealthyMessage returns the node's own report that it is unhealthy.
-func unhealthyMessage(s *state.Snapshot, node string) string {
-	i := slices.IndexFunc(s.Nodes, func(n state.Node) bool { return n.Name == node })
-	if i < 0 {
-		return v1alpha1.ReasonNodeIll
-	}
-	return s.Nodes[i].Ill.Message
-}
-
-// parkedEvents returns the Event of the workers of an elastic job that are parked or tried again.
-func parkedEvents(v *policy.Verdict) []Event {
-	switch {
-	case len(v.Park) > 0:
-		return []Event{warn(v1alpha1.EventWorkersParked, v1alpha1.ReasonUnschedulable, "No node has room for "+names(v.Park)+": the job continues with fewer workers.")}
-	case len(v.Unpark) > 0:
-		return []Event{normal(v1alpha1.EventWorkersUnparked, v1alpha1.EventWorkersUnparked, "Trying "+names(v.Unpark)+" again.")}
-	default:
-		return nil
-	}
 }
 
 func names(slots []state.Slot) string {
@@ -118,33 +80,11 @@ func firstOf(names []string) string {
 	return strings.Join(list, ", ")
 }
 
-// sparesRefused returns the Event that explains missing spares, once for each reason. The job continues without them, so its
-// conditions do not show them.
-func sparesRefused(s *state.Snapshot) []Event {
-	if s.SpareRefusal == nil || s.SpareRefusal.Reason == "" || s.SpareRefusal.Told || isIncomplete(s) || !lacksSpare(s) {
-		return nil
-	}
-	return []Event{warn(v1alpha1.EventSpareRefused, s.SpareRefusal.Reason, state.KeepBeginning(s.SpareRefusal.Message))}
-}
-
 // deletionRefused returns one Event that explains why an expired job still exists. A result is final, so no condition shows it.
-func deletionRefused(s *state.Snapshot) []Event {
+func deletionRefused(s *state.Snapshot, v *policy.Verdict) []Event {
 	refusal := s.Refusal
-	if refusal == nil || refusal.Reason == "" || refusal.Told || refusal.Since.Before(s.Job.Status.CompletionTime.Time) {
+	if !v.Expired || refusal == nil || refusal.Reason == "" || refusal.Told || refusal.Since.Before(s.Job.Status.CompletionTime.Time) {
 		return nil
 	}
 	return []Event{warn(v1alpha1.EventDeletionRefused, refusal.Reason, state.KeepBeginning(refusal.Message))}
-}
-
-func sparesUsed(s *state.Snapshot, steps []Step) []Event {
-	var list []Event
-	for _, step := range steps {
-		d, isDelete := step.(DeletePod)
-		i := slices.IndexFunc(s.Spares, func(p state.Pod) bool { return isDelete && p.UID == d.UID })
-		if i < 0 || d.Force || sparesInTheWay(s, s.Spares[i].Slot.Role) == 0 {
-			continue
-		}
-		list = append(list, normal(v1alpha1.EventSpareUsed, d.Name, fmt.Sprintf("%s makes way on %s for a replica that fits nowhere else.", d.Name, s.Spares[i].Node)))
-	}
-	return list
 }

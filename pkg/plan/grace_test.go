@@ -55,8 +55,6 @@ func TestRanksOfASucceededJobEndByThemselves(t *testing.T) {
 			[]string{"delete j-worker-1: the job has finished"}, 0},
 		{"nor has one while another rank ends", done(), seen(builder.Running("worker", 0, builder.MainDone()), builder.Running("worker", 1), builder.Now(61*second)),
 			[]string{"delete j-worker-0: its main container has succeeded"}, 90 * second},
-		{"a spare ends at once", done(), seen(leader, builder.Running("worker", 1), builder.Spare("worker", 0), builder.Now(61*second)),
-			[]string{"delete j-worker-spare-0: a spare is not needed, or makes way"}, 90 * second},
 		{"a time to live begins after it", done(func(job *v1alpha1.TrainingJob) { job.Spec.RunPolicy.TTLSecondsAfterFinished = ptr.To[int32](0) }),
 			seen(leader, builder.Running("worker", 1), ps, builder.Now(61*second)), nil, 90 * second},
 		{"ranks of a failed job have no time", failed, seen(builder.Failed("worker", 0, builder.Exit(1)), builder.Running("worker", 1), ps, builder.Now(61*second)), clean, 0},

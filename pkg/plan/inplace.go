@@ -97,8 +97,7 @@ func canRestart(s *state.Snapshot, p *state.Pod, incidents []v1alpha1.Incident) 
 		return false
 	}
 	_, inTrouble := s.NodeTrouble(p)
-	_, isToLeave := s.IsToLeave(p)
-	return r.State != state.Vanished && !p.Restarting && !p.RestartRefused && !inTrouble && !isToLeave && !nodes.Avoided(&s.Observed).Now(p.Node)
+	return r.State != state.Vanished && !p.Restarting && !p.RestartRefused && !inTrouble && !s.IsOnBlamed(p) && !nodes.Avoided(&s.Observed).Now(p.Node)
 }
 
 // isNamedByRequest reports whether a user requested the restart of the pod's replica. It then gets a new pod, and perhaps another node.

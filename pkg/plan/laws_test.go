@@ -123,16 +123,11 @@ func newPods(steps []plan.Step) int {
 	return n
 }
 
-// checkDomain: no pod that must share a domain prefers its previous node, and a restart keeps all of them or none.
+// checkDomain: a restart keeps all pods that must share a domain, or none.
 func checkDomain(t *rapid.T, s *state.Snapshot, p *plan.Plan) {
 	scheduling := s.Job.Spec.Scheduling
 	if scheduling == nil || scheduling.Topology == nil || scheduling.Topology.Mode != v1alpha1.TopologyRequired {
 		return
-	}
-	for _, step := range p.Steps {
-		if create, is := step.(plan.CreatePod); is && create.PreviousNode != "" && create.Slot.Role != v1alpha1.Evaluator && create.Slot.Role != v1alpha1.Launcher {
-			t.Fatalf("%s prefers %s", create.Slot, create.PreviousNode)
-		}
 	}
 	if p.Status.Attempt == s.Job.Status.Attempt || p.Status.Memory.GroupAttempt == nil {
 		return
@@ -152,7 +147,7 @@ func (n lifeNumbers) check(t *rapid.T, s *state.Snapshot, p *plan.Plan) {
 	pods := plan.Pods(s.Job)
 	for _, step := range p.Steps {
 		create, isCreate := step.(plan.CreatePod)
-		if !isCreate || create.Stage == plan.Spares {
+		if !isCreate {
 			continue
 		}
 		number, err := strconv.ParseInt(pods(create).Annotations["trainingjob.dev/life-number"], 10, 64)
@@ -217,10 +212,6 @@ func checkBounds(t *rapid.T, is *v1alpha1.TrainingJobStatus) {
 			t.Fatalf("budget %+v of charges %+v", b, c)
 		}
 	}
-	worker := is.Memory.Roles[v1alpha1.Worker]
-	if (worker.Parked == "") != (worker.ParkedTime == nil) {
-		t.Fatalf("parked %q since %v", worker.Parked, worker.ParkedTime)
-	}
 }
 
 // restless is how many reconciles a status may take to settle on an unchanged state: a restart that explains another, a life that
@@ -228,7 +219,7 @@ func checkBounds(t *rapid.T, is *v1alpha1.TrainingJobStatus) {
 const restless = 6
 
 // stepReasons are the reasons of Events that a step or its refusal causes.
-var stepReasons = []string{v1alpha1.EventSpareUsed, v1alpha1.EventSpareRefused, v1alpha1.EventDeletionRefused}
+var stepReasons = []string{v1alpha1.EventDeletionRefused}
 
 // checkNamed: a job that waits for a long-terminating pod names one.
 func checkNamed(t *rapid.T, s *state.Snapshot) {

@@ -17,7 +17,7 @@ const (
 	stuckAfter = 30 * time.Second
 )
 
-// linger is a deleted object that the job waits for: its own pod, a pod of an earlier job, a spare, or a pod group.
+// linger is a deleted object that the job waits for: its own pod, a pod of an earlier job, or a pod group.
 type linger struct {
 	// what is the object's name and place.
 	what string
@@ -43,9 +43,6 @@ func lingering(s *state.Snapshot) []linger {
 		return isEnding(s, p) && !s.IsLost(p) && (s.IsPast(p) || isResting(s))
 	})
 	add(s.Former, isEnding)
-	if isResting(s) {
-		add(s.Spares, isEnding)
-	}
 	if slices.ContainsFunc(s.Pods, func(p state.Pod) bool { return s.MayAct(&p) }) {
 		return all // a group goes after its pods
 	}

@@ -65,12 +65,11 @@ func TestAPodThatNeverRanAndDoesNotEndIsNamed(t *testing.T) {
 // The message names any object that delays the end of a suspension.
 func TestASuspensionThatDoesNotEndNamesWhatItWaitsFor(t *testing.T) {
 	suspended := builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0)
-	job := builder.Job("j", builder.Workers(1, builder.Spares(1)), builder.StartedAt(0), created, suspended)
+	job := builder.Job("j", builder.Workers(1), builder.StartedAt(0), created, suspended)
 	group := func(s *state.Observed) {
 		s.Gang.Groups = []state.Group{{Scheduler: v1alpha1.GangNative, Name: "j-0", UID: "g", Deleted: builder.Epoch.Add(30 * second)}}
 	}
 	for want, seen := range map[string]builder.SnapshotOption{
-		"j-worker-spare-0 on n1":      builder.Spare("worker", 0, builder.On("n1"), builder.DeletedAt(30*second)),
 		"The pod group j-0 of Native": group,
 		"j-worker-0 on n1":            builder.Running("worker", 0, builder.On("n1"), builder.DeletedAt(30*second)),
 	} {

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"time"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -50,7 +48,7 @@ func forgetTakenAway(s *state.Snapshot, memory state.Memory) {
 		memory[slot.Role].Replace(slot.Index)
 	}
 	for role, m := range memory {
-		for _, set := range []*state.IndexSet{&m.Started, &m.Succeeded, &m.GivenUp, &m.Parked} {
+		for _, set := range []*state.IndexSet{&m.Started, &m.Succeeded, &m.GivenUp} {
 			set.Truncate(int(s.Job.Spec.Replicas(role)))
 		}
 	}
@@ -72,20 +70,6 @@ func takenAway(s *state.Snapshot) map[state.Slot]bool {
 		}
 	}
 	return slots
-}
-
-// park gives parked workers their next life and no pod. It lets unparked workers have a pod again.
-func park(s *state.Snapshot, memory state.Memory, v *policy.Verdict) {
-	workers := memory[v1alpha1.Worker]
-	for _, slot := range v.Park {
-		workers.Parked.Add(slot.Index)
-		workers.Replace(slot.Index)
-		now := metav1.NewTime(s.Now.Truncate(time.Second))
-		workers.ParkedTime = &now
-	}
-	for _, slot := range v.Unpark {
-		workers.Parked.Remove(slot.Index)
-	}
 }
 
 // beginLives gives the next life to the replicas that the verdict restarts or resumes, and counts the restarts.
@@ -136,7 +120,6 @@ func resume(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Me
 		default:
 			m.Replace(index)
 		}
-		m.Parked.Remove(index)
 	}
 	next.NextStartTime, next.Memory.RestartsInRow = nil, 0
 	for _, m := range memory {

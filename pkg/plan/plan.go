@@ -108,7 +108,7 @@ func makeOn(s *state.Snapshot, was *v1alpha1.TrainingJobStatus) Plan {
 		p.Status, ofStatus = s.Job.Status, nil // the plan that writes this status emits its Events
 		p.Wake = state.Earliest(p.Wake, due)
 	}
-	p.Events = slices.Concat(ofStatus, stepEvents(s, &v, p.Steps))
+	p.Events = slices.Concat(ofStatus, deletionRefused(s, &v))
 	return p
 }
 

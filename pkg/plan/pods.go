@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,52 +20,26 @@ type Placement struct {
 	Avoided []string
 	// Gang is the scheduler of the job's pod group.
 	Gang v1alpha1.Gang
-	// SparePriorityClass is the operator's default for spares.
-	SparePriorityClass string
 }
 
 func placement(s *state.Snapshot, v *policy.Verdict) *Placement {
-	return &Placement{Avoided: v.Avoided, Gang: s.Gang.Scheduler, SparePriorityClass: s.SparePriorityClass}
+	return &Placement{Avoided: v.Avoided, Gang: s.Gang.Scheduler}
 }
 
-// createPods creates the pods that return to their nodes before the pods that take any node. It stops just above the limit of one
-// plan.
+// createPods creates the missing pods, the leader's first where the others need it. It stops just above the limit of one plan.
 func createPods(s *state.Snapshot, v *policy.Verdict, missing []*state.Replica) []Step {
-	if len(missing) == 0 {
-		return nil
-	}
 	var steps []Step
 	placement, leader := placement(s, v), state.Leader(&s.Job.Spec)
 	// if not all pods fit, the leader must; a gang's minimum ensures that itself
 	leads := s.Job.Spec.Elastic != nil && !s.IsGang()
-	returns := slices.ContainsFunc(missing, func(r *state.Replica) bool { return previousNode(s, v, r.Slot) != "" })
-	for _, stage := range []Stage{Prerequisites, Replicas, Displaced} {
-		for _, r := range missing {
-			create := CreatePod{Slot: r.Slot, Life: r.Life, PreviousNode: previousNode(s, v, r.Slot), Placement: placement}
-			switch {
-			case leads && r.Slot == leader:
-				create.Stage = Prerequisites
-			case returns && create.PreviousNode == "":
-				create.Stage = Displaced
-			}
-			if create.Stage == stage && len(steps) <= maxPodWrites {
-				create.Name = state.PodName(s.Job.Name, r.Slot, r.Life)
-				steps = append(steps, create)
-			}
+	for _, r := range missing[:min(len(missing), maxPodWrites+1)] {
+		create := CreatePod{Name: state.PodName(s.Job.Name, r.Slot, r.Life), Slot: r.Slot, Life: r.Life, Placement: placement}
+		if leads && r.Slot == leader {
+			create.Stage = Prerequisites
 		}
+		steps = append(steps, create)
 	}
 	return steps
-}
-
-// previousNode returns the node of the slot's previous life, to which its new pod returns if it can. It is empty if none is
-// known, if the job avoids the node, or if the replica must share a domain: preferences for nodes of several domains would
-// contradict that.
-func previousNode(s *state.Snapshot, v *policy.Verdict, slot state.Slot) string {
-	node, spec := s.Homes[slot], &s.Job.Spec
-	if slices.Contains(v.Avoided, node) || state.RequiresDomain(spec) && state.InDomain(spec, slot.Role) {
-		return ""
-	}
-	return node
 }
 
 // Pods returns the function that builds the pods of the job's steps one by one. Several goroutines may call it at once. It
@@ -77,29 +50,11 @@ func Pods(job *v1alpha1.TrainingJob) func(CreatePod) *corev1.Pod {
 	})
 	complete := sync.OnceValue(func() func(state.Slot, *corev1.Pod) { return framework.Complete(job) })
 	return func(step CreatePod) *corev1.Pod {
-		if step.Stage == Spares {
-			spare := build.Spare(job, step.Slot.Role, step.Slot.Index, step.Placement.Avoided, step.Placement.SparePriorityClass)
-			placeSpare(job, step.Slot.Role, spare, step.Placement.Gang)
-			return spare
-		}
 		pod := build.Pod(job, step.Slot, step.Life, environment()(step.Slot), step.Placement.Avoided)
 		build.TellPort(pod, framework.LeaderPort(job, step.Life.Attempt))
-		build.Prefer(pod, step.PreviousNode)
 		complete()(step.Slot, pod)
 		place(job, step.Slot.Role, pod, step.Placement.Gang)
 		return pod
-	}
-}
-
-// placeSpare makes the gang's scheduler place the spare near the replicas, but outside the gang.
-func placeSpare(job *v1alpha1.TrainingJob, role v1alpha1.Role, pod *corev1.Pod, scheduler v1alpha1.Gang) {
-	scheduling := ptr.Deref(job.Spec.Scheduling, v1alpha1.Scheduling{})
-	build.Schedule(pod, &scheduling)
-	if provider := gang.For(scheduler); provider != nil {
-		provider.Follow(pod, &scheduling)
-	}
-	if state.InDomain(&job.Spec, role) {
-		build.KeepSpareNear(pod, job, scheduling.Topology)
 	}
 }
 

@@ -1,15 +1,10 @@
 package plan_test
 
 import (
-	"fmt"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
@@ -42,43 +37,14 @@ func TestThePlanOfALargeTensorFlowJobIsSmall(t *testing.T) {
 }
 
 func TestABuiltPodHasTheNameThatItsStepSays(t *testing.T) {
-	job := builder.Job("j", builder.Workers(2, builder.Spares(1)), builder.StartedAt(0))
-	for what, pods := range map[string][]builder.SnapshotOption{
-		"a replica": seen(builder.Running("worker", 0)),
-		"a spare":   seen(builder.Running("worker", 0), builder.Running("worker", 1)),
-	} {
-		s := builder.Snapshot(job, pods...)
-		steps := plan.Make(s).Steps
-		if len(steps) != 1 {
-			t.Fatalf("%s: steps %v, want one", what, steps)
-		}
-		step := steps[0].(plan.CreatePod)
-		if diff := cmp.Diff(step.Name, plan.Pods(s.Job)(step).Name); diff != "" {
-			t.Errorf("%s: name (-step +pod):\n%s", what, diff)
-		}
+	s := builder.Snapshot(builder.Job("j", builder.Workers(2), builder.StartedAt(0)), builder.Running("worker", 0))
+	steps := plan.Make(s).Steps
+	if len(steps) != 1 {
+		t.Fatalf("steps %v, want one", steps)
 	}
-}
-
-// Recreated replicas return to their nodes before others can take those nodes. None returns to a node that the job avoids.
-func TestReplicasReturnToTheirNodes(t *testing.T) {
-	job := builder.Job("j", builder.Workers(4), builder.StartedAt(0), builder.Attempt(1), builder.Avoided("bad", time.Hour))
-	s := builder.Snapshot(job, builder.Home("worker", 1, "bad"), builder.Home("worker", 2, "good"), builder.Home("worker", 3, "better"))
-	var got []string
-	for _, step := range plan.Make(s).Steps {
-		create := step.(plan.CreatePod)
-		text := create.Name + ":"
-		for _, term := range plan.Pods(job)(create).Spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
-			text += fmt.Sprint(" ", term.Weight, " ", term.Preference.MatchFields)
-		}
-		got = append(got, text)
-	}
-	const off = " 100 [{metadata.name NotIn [bad]}]"
-	want := []string{
-		"j-worker-2-a1r0:" + off + " 100 [{metadata.name In [good]}]", "j-worker-3-a1r0:" + off + " 100 [{metadata.name In [better]}]",
-		"j-worker-0-a1r0:" + off, "j-worker-1-a1r0:" + off,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("new pods (-want +got):\n%s", diff)
+	step := steps[0].(plan.CreatePod)
+	if diff := cmp.Diff(step.Name, plan.Pods(s.Job)(step).Name); diff != "" {
+		t.Errorf("name (-step +pod):\n%s", diff)
 	}
 }
 
@@ -140,55 +106,5 @@ func TestAPlanThatWasCutAndRefusedWaitsForTheNextTry(t *testing.T) {
 	refused := builder.Refused(v1alpha1.ReasonForbidden, "no deletion", 90*second)
 	if got := wakeOf(plan.Make(builder.Snapshot(job, append(pods, refused)...))); got != 90*second {
 		t.Errorf("goes on at %v, want at the next try at 90 s", got)
-	}
-}
-
-// Two schedulers that fill the same nodes both place pods there, and the kubelet rejects one. A spare in another domain of the
-// network, or in another queue, is of no use to the job.
-func TestASpareIsPlacedAsTheReplicasAre(t *testing.T) {
-	near := &v1alpha1.Topology{Key: "rack", Mode: v1alpha1.TopologyRequired}
-	peers := &metav1.LabelSelector{
-		MatchLabels:      map[string]string{"trainingjob.dev/job-uid": "uid-j"},
-		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "trainingjob.dev/attempt", Operator: metav1.LabelSelectorOpExists}},
-	}
-	required := &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: "rack", LabelSelector: peers}}}}
-	preferred := &corev1.Affinity{PodAffinity: &corev1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
-		{Weight: 100, PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: "rack", LabelSelector: peers}}}}}
-	for name, c := range map[string]struct {
-		gang             v1alpha1.Gang
-		scheduling       *v1alpha1.Scheduling
-		scheduler, queue string
-		affinity         *corev1.Affinity
-	}{
-		"a job without scheduling":        {},
-		"a scheduler of the job's own":    {scheduling: &v1alpha1.Scheduling{SchedulerName: "mine"}, scheduler: "mine"},
-		"Volcano":                         {gang: v1alpha1.GangVolcano, scheduler: "volcano"},
-		"a queue of Volcano's":            {gang: v1alpha1.GangVolcano, scheduling: &v1alpha1.Scheduling{Queue: "research"}, scheduler: "volcano", queue: "research"},
-		"the coscheduling plug-in":        {gang: v1alpha1.GangCoscheduling, scheduler: "scheduler-plugins-scheduler"},
-		"a gang of the job's scheduler":   {gang: v1alpha1.GangVolcano, scheduling: &v1alpha1.Scheduling{SchedulerName: "mine"}, scheduler: "mine"},
-		"Kubernetes' gangs":               {gang: v1alpha1.GangNative},
-		"a topology that is kept":         {scheduling: &v1alpha1.Scheduling{Topology: near}, affinity: required},
-		"one that the group itself keeps": {gang: v1alpha1.GangNative, scheduling: &v1alpha1.Scheduling{Topology: near}, affinity: required},
-		"one that is preferred":           {scheduling: &v1alpha1.Scheduling{Topology: &v1alpha1.Topology{Key: "rack", Mode: v1alpha1.TopologyPreferred}}, affinity: preferred},
-		"tiers, which no label of a node has": {gang: v1alpha1.GangVolcano, scheduler: "volcano",
-			scheduling: &v1alpha1.Scheduling{Topology: &v1alpha1.Topology{Key: "rack", Mode: v1alpha1.TopologyRequired, Tier: ptr.To[int32](1)}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			job := builder.Job("j", builder.Workers(1, builder.Spares(1)))
-			job.Spec.Scheduling = c.scheduling
-			step := plan.CreatePod{Slot: state.Slot{Role: v1alpha1.Worker}, Stage: plan.Spares, Placement: &plan.Placement{Gang: c.gang}}
-			pod := plan.Pods(job)(step)
-			if pod.Spec.SchedulerName != c.scheduler || pod.Annotations["scheduling.volcano.sh/queue-name"] != c.queue {
-				t.Errorf("scheduler %q, queue %q; want %q, %q", pod.Spec.SchedulerName, pod.Annotations["scheduling.volcano.sh/queue-name"], c.scheduler, c.queue)
-			}
-			if diff := cmp.Diff(c.affinity, pod.Spec.Affinity); diff != "" {
-				t.Errorf("affinity (-want +got):\n%s", diff)
-			}
-			inGroup := pod.Annotations["scheduling.k8s.io/group-name"] + pod.Labels["scheduling.x-k8s.io/pod-group"]
-			if inGroup != "" || pod.Spec.SchedulingGroup != nil {
-				t.Errorf("the spare is one of the gang %s %v", inGroup, pod.Spec.SchedulingGroup)
-			}
-		})
 	}
 }

@@ -27,7 +27,7 @@ func TestWhatMayChangeAtAnyTimeChangesNoPodOfTheAttempt(t *testing.T) {
 		changed.Spec.SuccessPolicy = other.Spec.SuccessPolicy
 		for role, replicas := range changed.Spec.ReplicaSpecs {
 			theirs := other.Spec.ReplicaSpecs[v1alpha1.Worker]
-			replicas.RestartPolicy, replicas.RestartScope, replicas.Spares = theirs.RestartPolicy, theirs.RestartScope, theirs.Spares
+			replicas.RestartPolicy, replicas.RestartScope = theirs.RestartPolicy, theirs.RestartScope
 			changed.Spec.ReplicaSpecs[role] = replicas
 		}
 		changed.Status = plan.Make(builder.Snapshot(changed, builder.NoService())).Status

@@ -42,8 +42,8 @@ func TestARestartDoesNotWaitForASilentNode(t *testing.T) {
 	}
 	for _, step := range p.Steps {
 		create, is := step.(plan.CreatePod)
-		if is && (!slices.Contains(create.Placement.Avoided, lostNode) || create.PreviousNode == lostNode) {
-			t.Errorf("%s avoids %v and prefers %q", create.Name, create.Placement.Avoided, create.PreviousNode)
+		if is && !slices.Contains(create.Placement.Avoided, lostNode) {
+			t.Errorf("%s avoids %v", create.Name, create.Placement.Avoided)
 		}
 	}
 	next := seen(builder.Running("worker", 0, builder.Life(1, 0), builder.On("a")), builder.Running("worker", 1, builder.Life(1, 0), builder.On("b")),
@@ -81,14 +81,14 @@ func TestASilentNodeThatComesBackIsWaitedFor(t *testing.T) {
 	})
 }
 
-func TestOfAnEarlierJobAndOfSparesNothingIsForcedOnASilentNode(t *testing.T) {
-	job := builder.Job("j", pytorch, builder.Workers(2, builder.Spares(0)), builder.StartedAt(0))
+func TestOfAnEarlierJobNothingIsForcedOnASilentNode(t *testing.T) {
+	job := builder.Job("j", pytorch, builder.Workers(2), builder.StartedAt(0))
 	others := seen(builder.Running("worker", 0), builder.Running("worker", 1))
 	for _, c := range []struct {
 		node builder.SnapshotOption
 		want bool
 	}{{builder.NodeSilent("n", 10*second), false}, {builder.NodeLost("n", 10*second), true}} {
-		s := builder.Snapshot(job, append(others, builder.FormerJobPod(builder.On("n"), builder.DeletedAt(20*second)), builder.Spare("worker", 0, builder.On("n")), c.node)...)
+		s := builder.Snapshot(job, append(others, builder.FormerJobPod(builder.On("n"), builder.DeletedAt(20*second)), c.node)...)
 		for _, step := range plan.Make(s).Steps {
 			if d, is := step.(plan.DeletePod); is && d.Force != c.want {
 				t.Errorf("%s, want force %t", d, c.want)

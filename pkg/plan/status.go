@@ -22,7 +22,6 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 	memory := s.Memory.Clone()
 	if v.Kind != policy.Final {
 		remember(s, memory, v)
-		park(s, memory, v)
 		setTimes(s, &next, v)
 		setProgress(s, &next)
 		beginLives(s, &next, memory, v)
@@ -145,7 +144,7 @@ func setTimes(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Ver
 func writeMemory(next *v1alpha1.TrainingJobStatus, memory state.Memory) {
 	for role, m := range memory {
 		status := next.ReplicaStatuses[role]
-		status.Succeeded, status.Parked = int32(m.Succeeded.Len()), int32(m.Parked.Len())
+		status.Succeeded = int32(m.Succeeded.Len())
 		next.ReplicaStatuses[role] = status
 	}
 	next.Memory.Roles = memory.Write()

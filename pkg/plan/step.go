@@ -19,7 +19,7 @@ const (
 	WhyNotRestarted = "it has not restarted in place in time"
 	WhyFormerJob    = "it belongs to an earlier job of the same name, on a lost node"
 	WhyGroupGoing   = "its pod group is being deleted"
-	WhySpare        = "a spare is not needed, or makes way"
+	WhySpare        = "it is a spare of an earlier operator"
 )
 
 // Step is one write to take: a CreateService, CreateSSHKey, CreateGroup, ResizeGroup, DeleteGroup, CreatePod, RestartPod,
@@ -29,7 +29,7 @@ type Step interface {
 	String() string
 }
 
-// Stage is when a step is taken. The stages follow each other: Prerequisites, Replicas, Displaced, Spares.
+// Stage is when a step is taken. The stages follow each other: Prerequisites, Replicas.
 type Stage int
 
 // The stages.
@@ -39,11 +39,6 @@ const (
 	// Prerequisites holds the objects that pods need to find each other and to form a gang, and the one pod that the others need.
 	// They are created one after the other.
 	Prerequisites
-	// Displaced holds the creation of replicas that take any node, while others return to theirs, in parallel. A scheduler places
-	// older pods first, so none of them takes the node of a replica that returns.
-	Displaced
-	// Spares holds the creation of spares, in parallel. A refused spare delays no replica.
-	Spares
 )
 
 // StageOf returns the stage of a step.
@@ -98,16 +93,14 @@ type AskPod struct {
 	Text string
 }
 
-// CreatePod creates the pod of one life of a slot, or, in the stage Spares, the role's Index-th spare. Pods builds the pod when
-// it is written: all pods of a large job at once take gigabytes.
+// CreatePod creates the pod of one life of a slot. Pods builds the pod when it is written: all pods of a large job at once take
+// gigabytes.
 type CreatePod struct {
-	Name  string
-	Slot  state.Slot
-	Life  state.Life
-	Stage Stage
-	// PreviousNode is the node of the slot's previous life, which the pod prefers; empty for none.
-	PreviousNode string
-	Placement    *Placement
+	Name      string
+	Slot      state.Slot
+	Life      state.Life
+	Stage     Stage
+	Placement *Placement
 }
 
 // RestartPod restarts the main container in its pod, if the pod still has that UID and resourceVersion. It gives the container

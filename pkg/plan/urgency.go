@@ -25,8 +25,8 @@ func beginsLives(was, next *v1alpha1.TrainingJobStatus) bool {
 func livesOf(status *v1alpha1.TrainingJobStatus) map[v1alpha1.Role]string {
 	lives := map[v1alpha1.Role]string{}
 	for role, m := range status.Memory.Roles {
-		if m.Replacements+m.Parked != "" {
-			lives[role] = m.Replacements + " parked " + m.Parked
+		if m.Replacements != "" {
+			lives[role] = m.Replacements
 		}
 	}
 	return lives

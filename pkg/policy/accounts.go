@@ -46,9 +46,6 @@ func nextAccounts(s *state.Snapshot, v *Verdict) Accounts {
 	if !s.Progress.Renewed.IsZero() {
 		a.RestartsWithoutProgress = restartsWithoutProgress(s)
 	}
-	if v.GoesOn() && !s.Is(v1alpha1.ConditionSuspended) && !s.Any((*state.Replica).IsBroken) {
-		a.AvoidedNodes = nodes.StayOn(s, a.AvoidedNodes)
-	}
 	if len(v.Amendments) == 0 && len(v.Restarts) == 0 {
 		return a
 	}

@@ -66,27 +66,6 @@ func TestRanksThatAreWellAreAskedBeforeTheyAreStopped(t *testing.T) {
 	}
 }
 
-// Before a job leaves an unhealthy node, its ranks save a checkpoint. The request ends if the node recovers.
-func TestRanksAreAskedBeforeTheyLeaveAnIllNode(t *testing.T) {
-	for name, c := range map[string]struct {
-		job  *v1alpha1.TrainingJob
-		more []builder.SnapshotOption
-		want policy.Kind
-		asks bool
-	}{
-		"which has just shown it":    {training(), []builder.SnapshotOption{shows(node1), builder.Others(2)}, policy.Hold, true},
-		"once they have answered":    {training(builder.StopAsked(35 * second)), []builder.SnapshotOption{shows(node1), builder.Others(2), builder.SavedFor("0-1")}, policy.Restart, false},
-		"or their time is over":      {training(builder.StopAsked(25 * second)), []builder.SnapshotOption{shows(node1), builder.Others(2)}, policy.Restart, false},
-		"that is healthy again":      {training(builder.StopAsked(35 * second)), nil, policy.Continue, false},
-		"which they cannot, no node": {training(), []builder.SnapshotOption{shows(node1), builder.Others(1)}, policy.Continue, false},
-	} {
-		seen := append([]builder.SnapshotOption{builder.Now(40 * second), builder.Running("worker", 0), builder.Running("worker", 1)}, c.more...)
-		if v := policy.Judge(builder.Snapshot(c.job, seen...)); v.Kind != c.want || (v.Asked != nil) != c.asks {
-			t.Errorf("%s: ruling %d (%s), asked %+v, want %d and asked %t", name, v.Kind, v.Message, v.Asked, c.want, c.asks)
-		}
-	}
-}
-
 func TestAJobThatSucceedsWhileItsRanksAreAskedHasSucceeded(t *testing.T) {
 	job := training(builder.Suspended(), builder.StopAsked(15*second))
 	v := policy.Judge(builder.Snapshot(job, builder.Now(20*second), builder.Succeeded("worker", 0), builder.Running("worker", 1)))

@@ -8,7 +8,6 @@
 //	failed      replicas broke: they restart, or the job fails
 //	requested   a user requests a restart of the whole job
 //	scaledIn    replicas are removed: the ranks save a checkpoint first
-//	unhealthy   pods must leave an unhealthy node
 //	stranded    a replica fits nowhere in the domain of the other replicas
 //	late        startupDeadlineSeconds are over and not all replicas run
 //	unplaced    scheduling.timeoutSeconds are over and not every pod has a node
@@ -18,7 +17,7 @@
 // deadlines of the whole job.
 //
 // Three packages provide the facts. pkg/failure finds what broke first and what restarts. pkg/budget counts the remaining
-// restarts and how long each waits. pkg/nodes lists the nodes that the job avoids or leaves. The Snapshot has one row for each
-// replica (state.Replica): whether it is broken, runs or needs a node. Judge adds refunds for earlier incidents, the workers to
-// park, and the Accounts: everything that the status keeps about restarts.
+// restarts and how long each waits. pkg/nodes lists the nodes that the job avoids. The Snapshot has one row for each
+// replica (state.Replica): whether it is broken, runs or needs a node. Judge adds refunds for earlier incidents and the
+// Accounts: everything that the status keeps about restarts.
 package policy

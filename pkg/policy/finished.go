@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -47,18 +48,30 @@ func finishesUntil(s *state.Snapshot) time.Time {
 	return s.Job.Status.CompletionTime.Add(grace)
 }
 
+// lacksWork reports whether the replica is a worker of an elastic collective that has not run. Once minReplicas others have succeeded, there
+// is no work left for it, and no peer.
+func lacksWork(s *state.Snapshot, r *state.Replica) bool {
+	isElastic := s.Job.Spec.Elastic != nil && r.Slot.Role == v1alpha1.Worker && state.IsMember(&s.Job.Spec, r.Slot.Role)
+	return isElastic && (r.State == state.Pending || r.State == state.Starting)
+}
+
 // succeeded rules because the leader has succeeded, or the leader and all workers, or one of these, as the success policy requires.
 func succeeded(s *state.Snapshot) (*Ruling, time.Time) {
-	done, open := (*state.Replica)(nil), false
+	var done *state.Replica
+	open, waits, workers := false, false, 0
 	for r := range s.Replicas() {
 		switch {
-		case !state.IsAwaited(&s.Job.Spec, r.Slot), r.State == state.Parked:
+		case !state.IsAwaited(&s.Job.Spec, r.Slot):
+		case lacksWork(s, r):
+			waits = true
 		case r.State != state.Succeeded:
 			open = true
-		case done == nil:
-			done = r
+		default:
+			done = cmp.Or(done, r)
+			workers += int(one(r.Slot.Role == v1alpha1.Worker))
 		}
 	}
+	open = open || waits && workers < int(s.Job.Spec.Elastic.MinReplicas)
 	policy := s.Job.Spec.SuccessPolicy
 	if done == nil || open && policy != v1alpha1.SuccessAnyWorker {
 		return nil, time.Time{}

@@ -14,7 +14,7 @@ import (
 // never.
 type rule func(*state.Snapshot) (ruling *Ruling, wake time.Time)
 
-var rules = []rule{finished, suspended, succeeded, expired, failed, requested, scaledIn, unhealthy, stranded, late, unplaced, stalled}
+var rules = []rule{finished, suspended, succeeded, expired, failed, requested, scaledIn, stranded, late, unplaced, stalled}
 
 // Judge returns the verdict on the snapshot.
 func Judge(s *state.Snapshot) Verdict {
@@ -34,11 +34,6 @@ func Judge(s *state.Snapshot) Verdict {
 	v.Calm, v.Settled = budget.CalmSlots(s, longestCount(s))
 	v.Amendments = failure.Explain(s, v.Restarts)
 	v.Accounts = nextAccounts(s, &v)
-	if v.GoesOn() {
-		var fits time.Time
-		v.Park, v.Unpark, fits = fit(s)
-		v.Wake = state.Earliest(v.Wake, fits)
-	}
 	return v
 }
 
@@ -128,8 +123,6 @@ type Facts struct {
 	Amendments []failure.Amendment
 	// GivenUp are the failures of evaluators that do not run again in this attempt.
 	GivenUp []failure.Incident
-	// Park and Unpark are the workers of an elastic job that lose their pod from now on, or get one again.
-	Park, Unpark []state.Slot
 	// Calm are the slots whose next restart is the first in a row. Settled are the slots whose NextStart no longer matters.
 	Calm, Settled []state.Slot
 	// Accounts is what the status keeps of restarts.

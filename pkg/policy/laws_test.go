@@ -41,7 +41,7 @@ func arbitraryJob(t *rapid.T, options ...builder.JobOption) *v1alpha1.TrainingJo
 		builder.StopAsked(145 * second),
 		builder.Condition(v1alpha1.ConditionSuspended, true, "", 60*second), builder.Condition(v1alpha1.ConditionFinished, true, "", 60*second),
 		builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Started: "0-2", Replacements: "1:1"}),
-		builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Succeeded: "1", Parked: "2-3", ParkedTime: builder.TimePtr(0)}),
+		builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Succeeded: "1"}),
 	} {
 		if rapid.IntRange(0, 3).Draw(t, "is so") == 0 {
 			some(job)

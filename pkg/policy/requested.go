@@ -88,7 +88,7 @@ func isUnadmitted(s *state.Snapshot) bool {
 // count, nor do pods that a lost node keeps from ending.
 func hasLeftovers(s *state.Snapshot) bool {
 	isAwaited := func(p state.Pod) bool { return s.MayAct(&p) && (!p.HasSucceeded() || !p.Ended) }
-	return slices.ContainsFunc(s.Pods, isAwaited) || len(s.Spares)+len(s.Gang.Groups) > 0
+	return slices.ContainsFunc(s.Pods, isAwaited) || len(s.Gang.Groups) > 0
 }
 
 func isQueued(job *v1alpha1.TrainingJob) bool { return job.Labels[v1alpha1.LabelQueue] != "" }

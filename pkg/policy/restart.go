@@ -152,7 +152,7 @@ func followers(s *state.Snapshot, incident *failure.Incident) int32 {
 	for r := range s.Replicas() {
 		restarts := r.NeedsPod() && r.Slot.Role == incident.Role
 		if incident.Scope == v1alpha1.ScopeJob {
-			restarts = r.State != state.Parked && (r.State != state.Succeeded || state.IsMember(&s.Job.Spec, r.Slot.Role))
+			restarts = r.State != state.Succeeded || state.IsMember(&s.Job.Spec, r.Slot.Role)
 		}
 		n += one(restarts && r.Slot != failure.SlotOf(&incident.Failure))
 	}

@@ -30,7 +30,7 @@ func TestWaitingForNodes(t *testing.T) {
 			seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.On("gpu-1"))), judged{}},
 		{"a replica of a job that runs may wait for ever", job(running), half, judged{}},
 		{"while a quota admits no pod, the time does not run", job(), seen(builder.Refused(v1alpha1.ReasonQuotaExceeded, "used up", 90*second)), judged{}},
-		{"an elastic job needs minReplicas only", job(builder.Elastic(1, 4)), half, judged{Wake: 300 * second}}, // when one that fits nowhere may be parked
+		{"an elastic job needs minReplicas only", job(builder.Elastic(1, 4)), half, judged{}},
 		{"a restart that is held back does not make it wait any longer", builder.Job("j", pytorch, builder.Workers(3), builder.StartedAt(0), patience),
 			seen(builder.Failed("worker", 0, builder.Exit(1)), builder.Pending("worker", 1, builder.Waiting("ImagePullBackOff", "")), builder.Pending("worker", 2, builder.Unschedulable("no room"))), timedOut},
 		{"no job waits for an evaluator", job(builder.Evaluators(1)),

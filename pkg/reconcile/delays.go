@@ -40,16 +40,13 @@ func podOf(pod *corev1.Pod) *state.Pod {
 	if ref == nil {
 		return &state.Pod{}
 	}
-	p, named := state.PodOf(ref.Name, pod)
-	if !named {
-		p, _ = state.SpareOf(ref.Name, pod)
-	}
+	p, _ := state.PodOf(ref.Name, pod)
 	p.Version, p.Asked = "", ""
 	return &p
 }
 
-// NodeMatters reports whether jobs with pods on a changed node must be reconciled: their pods may now count as lost or must leave
-// the node, or no longer. is is nil for a deleted node. Heartbeats and changes of a condition's message are ignored.
+// NodeMatters reports whether jobs with pods on a changed node must be reconciled: their pods may now count as lost, or no
+// longer, or the node explains a failure. is is nil for a deleted node. Heartbeats and changes of a condition's message are ignored.
 func NodeMatters(was, is *corev1.Node) bool {
 	switch {
 	case was == nil: // no pod is on it yet

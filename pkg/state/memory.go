@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
@@ -16,12 +14,9 @@ type Memory map[v1alpha1.Role]*RoleMemory
 
 // RoleMemory is what the status remembers of one role's slots.
 type RoleMemory struct {
-	Started   IndexSet
-	Succeeded IndexSet
-	GivenUp   IndexSet
-	Parked    IndexSet
-	// ParkedTime is when the latest of Parked was parked.
-	ParkedTime   *metav1.Time
+	Started      IndexSet
+	Succeeded    IndexSet
+	GivenUp      IndexSet
 	Replacements Counts
 	// RestartsInRow are the restarts that each slot has gone through in a row.
 	RestartsInRow Counts
@@ -47,13 +42,13 @@ func ReadMemory(job *v1alpha1.TrainingJob) (Memory, error) {
 }
 
 func readRole(text v1alpha1.RoleMemory) (*RoleMemory, error) {
-	m := &RoleMemory{ParkedTime: text.ParkedTime}
+	m := &RoleMemory{}
 	for _, set := range []struct {
 		field, text string
 		to          *IndexSet
 	}{
 		{"started", text.Started, &m.Started}, {"succeeded", text.Succeeded, &m.Succeeded},
-		{"givenUp", text.GivenUp, &m.GivenUp}, {"parked", text.Parked, &m.Parked},
+		{"givenUp", text.GivenUp, &m.GivenUp},
 	} {
 		var err error
 		if *set.to, err = ParseIndexSet(set.text); err != nil {
@@ -80,11 +75,8 @@ func (m Memory) Write() map[v1alpha1.Role]v1alpha1.RoleMemory {
 	roles := map[v1alpha1.Role]v1alpha1.RoleMemory{}
 	for role, r := range m {
 		text := v1alpha1.RoleMemory{
-			Started: r.Started.String(), Succeeded: r.Succeeded.String(), GivenUp: r.GivenUp.String(), Parked: r.Parked.String(),
+			Started: r.Started.String(), Succeeded: r.Succeeded.String(), GivenUp: r.GivenUp.String(),
 			Replacements: r.Replacements.String(), RestartsInRow: r.RestartsInRow.String(), NextStarts: r.NextStarts.String(),
-		}
-		if text.Parked != "" {
-			text.ParkedTime = r.ParkedTime
 		}
 		if text != (v1alpha1.RoleMemory{}) {
 			roles[role] = text
@@ -104,8 +96,6 @@ func (m Memory) Clone() Memory {
 			Started:       IndexSet{slices.Clone(r.Started.words)},
 			Succeeded:     IndexSet{slices.Clone(r.Succeeded.words)},
 			GivenUp:       IndexSet{slices.Clone(r.GivenUp.words)},
-			Parked:        IndexSet{slices.Clone(r.Parked.words)},
-			ParkedTime:    r.ParkedTime,
 			Replacements:  maps.Clone(r.Replacements),
 			RestartsInRow: maps.Clone(r.RestartsInRow),
 			NextStarts:    maps.Clone(r.NextStarts),

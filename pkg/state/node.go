@@ -19,8 +19,6 @@ type Node struct {
 	// reaction to it.
 	Ill    Trouble
 	Action NodeAction
-	// Others is how many other nodes there are for the pods of one that they are to leave; it is counted only for a node that holds pods.
-	Others int
 }
 
 // NodeAction is the reaction of jobs to an unhealthy node, from the weakest to the strongest.
@@ -32,15 +30,14 @@ const (
 	IgnoreNode NodeAction = iota
 	// AvoidNode: nothing is restarted, and new pods prefer other nodes.
 	AvoidNode
-	// MoveFromNode: the job's pods leave the node as soon as possible, by a restart that is not charged, if there is another node for
-	// them.
-	MoveFromNode
+	// BlameNode: in addition, the node explains a replica that fails there: the restart is not charged.
+	BlameNode
 	// LoseNode: the node's pods count as lost at once, as on a node that does not answer.
 	LoseNode
 )
 
 // NodeActions are the names of the actions, in their order.
-var NodeActions = []string{"Ignore", "Avoid", "Move", "Lost"}
+var NodeActions = []string{"Ignore", "Avoid", "Blame", "Lost"}
 
 // String returns the action's name.
 func (a NodeAction) String() string { return NodeActions[a] }
@@ -64,16 +61,13 @@ func (s *Snapshot) nodeOf(p *Pod) Node {
 	return n
 }
 
-// HeedsIllNodes reports whether the job avoids and leaves nodes that are ill: one that avoids no nodes does not.
+// HeedsIllNodes reports whether the job avoids unhealthy nodes: one that avoids no nodes does not.
 func (s *Snapshot) HeedsIllNodes() bool {
 	return AvoidFor(&s.Job.Spec) > 0
 }
 
-// IsToLeave returns the node of the pod if the pod is to leave it as it is ill; ok is false if it may stay.
-func (s *Snapshot) IsToLeave(p *Pod) (n Node, ok bool) {
-	n = s.nodeOf(p)
-	return n, n.Action == MoveFromNode
-}
+// IsOnBlamed reports whether the pod's node explains a failure there.
+func (s *Snapshot) IsOnBlamed(p *Pod) bool { return s.nodeOf(p).Action == BlameNode }
 
 // IsLost reports whether the pod has not finished and its node counts as lost.
 func (s *Snapshot) IsLost(p *Pod) bool {

@@ -25,14 +25,10 @@ type Observed struct {
 	FirstLook bool
 	// HasService is whether the job's headless Service exists.
 	HasService bool
-	// Refusal is why the API server would not take a child of the job, spares aside; nil if it took all of them.
-	Refusal *Refusal
-	// SpareRefusal is why it would not take a spare.
-	SpareRefusal *Refusal
-	// Spares are the job's placeholder pods: Slot.Index counts them, they have no life.
+	// Spares are placeholder pods that an operator up to 2026-11 has left. Their Slot and Life say nothing.
 	Spares []Pod
-	// SparesFrom is when missing spares may be created, after some that have failed; zero for at once.
-	SparesFrom time.Time
+	// Refusal is why the API server would not take a child of the job; nil if it took all of them.
+	Refusal *Refusal
 	// Nodes are the nodes in trouble that hold pods of the job: those that are lost, or will be, and those that the pods are to leave.
 	Nodes []Node
 	// NotReady is since when each node of the cluster that is not ready has not been, and AllNodes is how many nodes there are;
@@ -45,16 +41,12 @@ type Observed struct {
 	MaxCheckpointWait time.Duration
 	// Ill are the unhealthy nodes, sorted: 64 at most. They are read only if pods are to be placed.
 	Ill []string
-	// Homes are the nodes that the slots' latest pods have, or had, as far as that is known.
-	Homes map[Slot]string
 	// Progress is the latest report.
 	Progress Progress
 	// Stacks are where the ranks are. They are read only before a restart because of a hang.
 	Stacks Stacks
 	// Gang is what is known of the job's pod groups.
 	Gang Gang
-	// SparePriorityClass is the operator's default for placeholder pods.
-	SparePriorityClass string
 	// Recorded is when this process last wrote the job's status; zero if it has not.
 	Recorded time.Time
 }

@@ -24,17 +24,6 @@ func PodOf(job string, pod *corev1.Pod) (p Pod, ok bool) {
 	return p, true
 }
 
-// SpareOf returns what the operator knows of a placeholder pod of the named job; ok is false for any other pod.
-func SpareOf(job string, pod *corev1.Pod) (p Pod, ok bool) {
-	slot, ok := ParseSpareName(job, pod.Name)
-	if !ok {
-		return Pod{}, false
-	}
-	p = read(pod)
-	p.Slot = slot
-	return p, true
-}
-
 // GonePodOf returns what the operator knows of a pod of the named job that is gone, by its last version. One that had ended before it was deleted
 // stays as it ended. Any other was deleted, and ran until then if it had begun. ok is false for one that never had a node, or whose name is
 // not one that the operator gives.
@@ -55,7 +44,7 @@ func GonePodOf(job string, pod *corev1.Pod, now time.Time) (p Pod, ok bool) {
 	return p, true
 }
 
-// FormerPodOf returns what the operator knows of a pod of a job that is gone, whatever place it had there.
+// FormerPodOf returns what the operator knows of a pod without its place in the job: a pod of a job that is gone, or a spare.
 func FormerPodOf(pod *corev1.Pod) Pod { return read(pod) }
 
 func read(pod *corev1.Pod) Pod {

@@ -45,14 +45,12 @@ const (
 	Lost
 	// Vanished: its pod ran and is gone, and the operator did not delete it.
 	Vanished
-	// Parked: it is left without a pod, as there is no room for it.
-	Parked
 	// GivenUp: it has failed for good and is not run again in this attempt; the job goes on.
 	GivenUp
 )
 
 var states = []string{
-	"Missing", "Pending", "Starting", "Ending", "Running", "Succeeded", "Failed", "Lost", "Vanished", "Parked", "GivenUp",
+	"Missing", "Pending", "Starting", "Ending", "Running", "Succeeded", "Failed", "Lost", "Vanished", "GivenUp",
 }
 
 // String returns the state's name.
@@ -67,8 +65,6 @@ func (s *Snapshot) stateOf(r *Replica) State {
 		return Succeeded
 	case m.GivenUp.Has(i):
 		return GivenUp
-	case m.Parked.Has(i):
-		return Parked
 	case r.Pod != nil:
 		return s.stateByPod(r)
 	case m.Started.Has(i) && !s.IsFinished():
@@ -123,7 +119,7 @@ func (r *Replica) IsBroken() bool {
 
 // NeedsPod reports whether the replica should have a pod that runs.
 func (r *Replica) NeedsPod() bool {
-	return r.State != Succeeded && r.State != Parked && r.State != GivenUp
+	return r.State != Succeeded && r.State != GivenUp
 }
 
 // HasNode reports whether the replica's pod has a node.

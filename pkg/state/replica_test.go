@@ -43,7 +43,6 @@ func TestCondition(t *testing.T) {
 		{"recorded as succeeded, and its pod on a lost node", []builder.JobOption{remember(v1alpha1.RoleMemory{Succeeded: "1"})},
 			seen(builder.Running("worker", 1, on), builder.NodeLost("n", 0)), state.Succeeded},
 		{"given up, and its pod failed", []builder.JobOption{remember(v1alpha1.RoleMemory{GivenUp: "1"})}, seen(builder.Failed("worker", 1)), state.GivenUp},
-		{"parked, and gone", []builder.JobOption{remember(v1alpha1.RoleMemory{Started: "1", Parked: "1"})}, nil, state.Parked},
 		{"a pod without a node", nil, seen(builder.Pending("worker", 1)), state.Pending},
 		{"a pod on a node that does not run yet", nil, seen(builder.Pending("worker", 1, on)), state.Starting},
 		{"a pod that was deleted before it ran", nil, seen(builder.Pending("worker", 1, on, builder.DeletedAt(0))), state.Ending},
@@ -74,7 +73,7 @@ func TestCondition(t *testing.T) {
 				t.Errorf("%s, want %s", r.State, c.want)
 			}
 			broken := c.want == state.Failed || c.want == state.Lost || c.want == state.Vanished
-			idle := c.want == state.Succeeded || c.want == state.Parked || c.want == state.GivenUp
+			idle := c.want == state.Succeeded || c.want == state.GivenUp
 			if r.IsBroken() != broken || r.NeedsPod() == idle {
 				t.Errorf("%s: broken %t, needs a pod %t", r.State, r.IsBroken(), r.NeedsPod())
 			}

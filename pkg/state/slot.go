@@ -87,24 +87,7 @@ func ParsePodName(job, name string) (slot Slot, life Life, ok bool) {
 	return slot, life, ok
 }
 
-// SpareName returns the name of a role's i-th placeholder pod: "<job>-<role>-spare-<i>".
-func SpareName(job string, role v1alpha1.Role, i int) string {
-	return fmt.Sprintf("%s-%s-spare-%d", job, strings.ToLower(string(role)), i)
-}
-
-// ParseSpareName is the inverse of SpareName; ok is false for a name that SpareName does not make.
-func ParseSpareName(job, name string) (slot Slot, ok bool) {
-	rest, ok := strings.CutPrefix(name, job+"-")
-	role, number, isSpare := strings.Cut(rest, "-spare-")
-	i, err := strconv.Atoi(number)
-	slot = Slot{roleOf(role), i}
-	if !ok || !isSpare || err != nil || i < 0 || slot.Role == "" || SpareName(job, slot.Role, i) != name {
-		return Slot{}, false
-	}
-	return slot, true
-}
-
-// ownRole is what a job may call a role of its own, spare aside: that would give pods the names of another job's placeholders.
+// ownRole is what a job may call a role of its own.
 var ownRole = regexp.MustCompile(`^[a-z][a-z0-9]{0,14}$`)
 
 // lowerRoles are the names of v1alpha1.Roles in lower case, in their order.
@@ -128,7 +111,7 @@ func roleOf(name string) v1alpha1.Role {
 	if i := slices.Index(lowerRoles, name); i >= 0 {
 		return v1alpha1.Roles[i]
 	}
-	if name == "spare" || !ownRole.MatchString(name) {
+	if !ownRole.MatchString(name) {
 		return ""
 	}
 	return v1alpha1.Role(name)

@@ -41,7 +41,7 @@ func TestNamesThatPodNameDoesNotMake(t *testing.T) {
 	for _, name := range []string{
 		"", "j", "j-", "j-worker", "j-worker-", "j-worker-x", "j-worker-01", "j-worker-+1", "j-worker--1", "j-Worker-1", "j-worker-0-a0r0",
 		"j-worker-0-a1", "j-worker-0-r1", "j-worker-0-1r1", "j-worker-0-a01r0", "j-worker-0-a1r", "j-worker-0-a1r1r1", "j-worker-0-a1r1-x",
-		"k-worker-0", "jj-worker-0", "j-spare-0", "j-0boss-0", "j-averyveryveryverylongrole-0", "j-master-0-a-1r0", "j-worker-0-a99999999999999999999r0", "worker-0",
+		"k-worker-0", "jj-worker-0", "j-0boss-0", "j-averyveryveryverylongrole-0", "j-master-0-a-1r0", "j-worker-0-a99999999999999999999r0", "worker-0",
 		"j--0", "j--0-a1r0", // no role at all
 		"j-worker-65536", "j-worker-9223372036854775807", // no job has so many replicas, and no status can remember one
 	} {
@@ -75,37 +75,6 @@ func TestNamesNeverCollide(t *testing.T) {
 	}
 }
 
-// A placeholder's name is nobody's else: no replica's, of any job, and no other placeholder's.
-func TestSpareNames(t *testing.T) {
-	jobs := []string{"j", "j-worker", "j-worker-spare", "j-worker-spare-0", "j-spare", "spare"}
-	seen := map[string]string{}
-	for _, job := range jobs {
-		for _, role := range v1alpha1.Roles {
-			for _, i := range []int{0, 1, 10, 99} {
-				name := state.SpareName(job, role, i)
-				if other, taken := seen[name]; taken {
-					t.Errorf("%q is the name of a spare of %s and of %s", name, other, job)
-				}
-				seen[name] = job
-				if slot, ok := state.ParseSpareName(job, name); !ok || slot != (state.Slot{Role: role, Index: i}) {
-					t.Errorf("%q is read as %v, %t", name, slot, ok)
-				}
-				for _, other := range jobs {
-					if slot, life, ok := state.ParsePodName(other, name); ok {
-						t.Errorf("%q is taken for the pod of %s's %v, life %v", name, other, slot, life)
-					}
-				}
-			}
-		}
-	}
-	for _, name := range []string{"", "j", "j-worker-0", "j-worker-spare", "j-worker-spare-", "j-worker-spare-x", "j-worker-spare-01", "j-worker-spare--1",
-		"j-worker-spare-+1", "j-0boss-spare-0", "k-worker-spare-0", "j-Worker-spare-0"} {
-		if slot, ok := state.ParseSpareName("j", name); ok {
-			t.Errorf("%q is taken for spare %v", name, slot)
-		}
-	}
-}
-
 func TestLivesAreInOrder(t *testing.T) {
 	ordered := []state.Life{{}, {Replacement: 1}, {Replacement: 2}, {Attempt: 1}, {Attempt: 1, Replacement: 1}, {Attempt: 2}}
 	for i, a := range ordered {
@@ -127,17 +96,10 @@ func FuzzParsePodName(f *testing.F) {
 		if slot, life, ok := state.ParsePodName(job, name); ok && state.PodName(job, slot, life) != name {
 			t.Errorf("%q is taken for %v %v, whose name is %q", name, slot, life, state.PodName(job, slot, life))
 		}
-		if slot, ok := state.ParseSpareName(job, name); ok && state.SpareName(job, slot.Role, slot.Index) != name {
-			t.Errorf("%q is taken for spare %v, whose name is %q", name, slot, state.SpareName(job, slot.Role, slot.Index))
-		}
 		if role < 0 || index < 0 || index >= 65_536 || attempt < 0 || replacement < 0 || attempt > 1<<30 || replacement > 1<<30 {
 			return
 		}
 		slot := state.Slot{Role: v1alpha1.Roles[role%len(v1alpha1.Roles)], Index: index}
-		spare := state.SpareName(job, slot.Role, index)
-		if got, ok := state.ParseSpareName(job, spare); !ok || got != slot {
-			t.Errorf("%q of spare %v is read as %v %t", spare, slot, got, ok)
-		}
 		life := state.Life{Attempt: attempt, Replacement: replacement}
 		made := state.PodName(job, slot, life)
 		if gotSlot, gotLife, ok := state.ParsePodName(job, made); !ok || gotSlot != slot || gotLife != life {

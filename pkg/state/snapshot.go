@@ -11,7 +11,7 @@ import (
 )
 
 // Snapshot is all that one pass may know of a job: what was observed, what the status remembers, and one row for each of its
-// replicas. Observe completes it with Homes and Ill. It is read-only from then on.
+// replicas. Observe completes it with Ill. It is read-only from then on.
 type Snapshot struct {
 	Observed
 	// Memory is what the status remembers of the replicas.
@@ -36,7 +36,6 @@ func New(o Observed) (*Snapshot, error) {
 	s.doubtMassLoss()
 	s.leaveLost()
 	s.Pods = sortPods(s.Pods)
-	s.Spares = sortPods(s.Spares)
 	s.keepScheduler()
 	s.heedSideCars()
 	s.addReplicas()

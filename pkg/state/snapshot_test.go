@@ -74,7 +74,7 @@ func TestPodsOfOneSlot(t *testing.T) {
 func TestAStatusThatSomebodyElseWroteIsAnErrorThatNamesTheField(t *testing.T) {
 	for field, was := range map[string]v1alpha1.RoleMemory{
 		"started": {Started: "x"}, "succeeded": {Succeeded: "3-1"}, "replacements": {Replacements: "1"},
-		"givenUp": {GivenUp: "-"}, "parked": {Parked: "65536"},
+		"givenUp": {GivenUp: "-"},
 	} {
 		o := state.Observed{Job: builder.Job("j", builder.Workers(1), builder.Remember(v1alpha1.Worker, was))}
 		if _, err := state.New(o); err == nil || !strings.Contains(err.Error(), "status.memory of Worker: "+field) {

@@ -30,7 +30,6 @@ var classes = map[string]string{
 	".spec.recovery":                "Recovery",
 	".spec.recovery.rules[]":        "Rule",
 	".spec.replicaSpecs{}":          "ReplicaSpec",
-	".spec.replicaSpecs{}.spares":   "Spares",
 	".spec.runPolicy":               "RunPolicy",
 	".spec.scheduling":              "Scheduling",
 	".spec.scheduling.topology":     "Topology",

@@ -116,9 +116,8 @@ func TestThePolicyAsksForTheRightToUseQueuesAndPriorityClasses(t *testing.T) {
 	expectRefusal(t, try(inQueue)(), noQueue)
 	const noClass = "bob may not use priority class high: leave priorityClassName out, or ask for a cluster role with the verb use on priorityclasses"
 	important := map[string]string{
-		"the gang":    `spec: {scheduling: {priorityClassName: high}}`,
-		"a role":      `spec: {replicaSpecs: {Worker: {template: {spec: {priorityClassName: high}}}}}`,
-		"some spares": `spec: {replicaSpecs: {Worker: {spares: {count: 1, priorityClassName: high}}}}`,
+		"the gang": `spec: {scheduling: {priorityClassName: high}}`,
+		"a role":   `spec: {replicaSpecs: {Worker: {template: {spec: {priorityClassName: high}}}}}`,
 	}
 	for name, change := range important {
 		t.Run("a priority class of "+name, func(t *testing.T) { expectRefusal(t, try(change)(), noClass) })
@@ -176,8 +175,9 @@ e: {template: {spec: {serviceAccountName: e, containers: [{name: main, image: bu
 	expectRefusal(t, carol.Create(t.Context(), own, client.DryRunAll), "a TrainingJob may name 4 service accounts: use fewer")
 	five := job(t, ns, `spec: {scheduling: {priorityClassName: e}}`)
 	five.Object["spec"].(map[string]any)["replicaSpecs"] = parse(t, `
-Chief: {replicas: 1, spares: {count: 1, priorityClassName: a}, template: POD}
-Worker: {spares: {count: 1, priorityClassName: b}, template: {spec: {priorityClassName: c, containers: [{name: main, image: busybox}]}}}
+Chief: {replicas: 1, template: {spec: {priorityClassName: a, containers: [{name: main, image: busybox}]}}}
+Evaluator: {replicas: 1, template: {spec: {priorityClassName: b, containers: [{name: main, image: busybox}]}}}
+Worker: {template: {spec: {priorityClassName: c, containers: [{name: main, image: busybox}]}}}
 PS: {template: {spec: {priorityClassName: d, containers: [{name: main, image: busybox}]}}}`)
 	expectRefusal(t, carol.Create(t.Context(), five, client.DryRunAll), "a TrainingJob may name 4 priority classes: use fewer")
 }

@@ -106,27 +106,10 @@ func TestNoRoleHasAWildcardOrSeesSecretsAndConfigMaps(t *testing.T) {
 	}
 }
 
-func TestTheOperatorOfSomeNamespacesDoesWithoutNodesAndPriorityClasses(t *testing.T) {
-	for name, c := range map[string]struct {
-		folder, argument string
-		spares           bool
-	}{
-		"in the whole cluster": {base, "--spare-priority-class=trainingjob-spare", true},
-		"in some namespaces":   {someNamespaces, "--watch-nodes=false", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			objects := rendered(t, c.folder)
-			args := find[appsv1.Deployment](t, objects, "Deployment", operatorName).Spec.Template.Spec.Containers[0].Args
-			if !slices.Contains(args, c.argument) {
-				t.Errorf("the operator runs with %q, without %s", args, c.argument)
-			}
-			isClass := func(o *unstructured.Unstructured) bool {
-				return o.GetKind() == "PriorityClass" && o.GetName() == "trainingjob-spare"
-			}
-			if slices.ContainsFunc(objects, isClass) != c.spares {
-				t.Errorf("there is a PriorityClass trainingjob-spare: %v, want %v", !c.spares, c.spares)
-			}
-		})
+func TestTheOperatorOfSomeNamespacesDoesWithoutNodes(t *testing.T) {
+	args := find[appsv1.Deployment](t, rendered(t, someNamespaces), "Deployment", operatorName).Spec.Template.Spec.Containers[0].Args
+	if !slices.Contains(args, "--watch-nodes=false") {
+		t.Errorf("the operator runs with %q", args)
 	}
 }
 

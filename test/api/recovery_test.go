@@ -53,11 +53,6 @@ var recoveries = []struct{ name, change, refusal string }{
 	{"a page on a port that needs root", `spec: {progress: {port: 80}}`, "spec.progress.port in body should be greater than or equal to 1024"},
 	{"a page on the host network", `spec: {progress: {port: 9500}, replicaSpecs: {Worker: {template: {spec: {hostNetwork: true}}}}}`, "name that port in the ports of the role's main container"},
 	{"an unknown action on a stall", `spec: {progress: {action: Pray}}`, `Unsupported value: "Pray": supported values: "Notify", "Restart"`},
-	{
-		"101 spares", `spec: {replicaSpecs: {Worker: {spares: {count: 101}}}}`,
-		"spec.replicaSpecs.Worker.spares.count in body should be less than or equal to 100",
-	},
-	{"spares that do not say how many", `spec: {replicaSpecs: {Worker: {spares: {command: [pause]}}}}`, "spec.replicaSpecs.Worker.spares.count: Required value"},
 	{"a rendezvous outside", meetingAt(`{backend: etcd-v2, endpoint: "etcd:2379", conf: ["timeout=900"]}`), ""},
 	{
 		"a rendezvous outside that does not say where", meetingAt(`{backend: etcd}`),

@@ -24,7 +24,7 @@ func ArbitraryJob() *rapid.Generator[*v1alpha1.TrainingJob] {
 		}
 		for _, some := range []JobOption{
 			PS(2), Evaluators(1), Leader(v1alpha1.Chief), Elastic(1, 6), AllWorkers(), AnyWorker(), Suspended(), StartupDeadline(100), Deadline(500), TTL(60),
-			Progress(60, v1alpha1.StallRestart), Progress(60, v1alpha1.StallNotify), Page(9500, 60, v1alpha1.StallRestart), Page(9500, 60, v1alpha1.StallNotify), Of(v1alpha1.Worker, Spares(2)), Clean(v1alpha1.CleanAll),
+			Progress(60, v1alpha1.StallRestart), Progress(60, v1alpha1.StallNotify), Page(9500, 60, v1alpha1.StallRestart), Page(9500, 60, v1alpha1.StallNotify), Clean(v1alpha1.CleanAll),
 			Gang(v1alpha1.GangNative), MinAvailable(2), InDomain(), SchedulingTimeout(100), FirstAttempt("7"), Served(),
 		} {
 			if rapid.IntRange(0, 3).Draw(t, "has it") == 0 {
@@ -32,9 +32,6 @@ func ArbitraryJob() *rapid.Generator[*v1alpha1.TrainingJob] {
 			}
 		}
 		job := Job("j", options...)
-		if elastic := job.Spec.Elastic; elastic != nil {
-			elastic.ShrinkAfterSeconds, elastic.GrowAfterSeconds = ptr.To[int32](20), ptr.To[int32](60)
-		}
 		arbitraryWaits(t, &job.Spec)
 		for role := range job.Spec.ReplicaSpecs {
 			policy := Policy(rapid.SampledFrom([]v1alpha1.RestartPolicy{v1alpha1.RestartNever, v1alpha1.RestartOnFailure, v1alpha1.RestartAlways, v1alpha1.RestartExitCode}).Draw(t, "policy"))
@@ -90,8 +87,8 @@ func arbitraryRecovery(t *rapid.T) func(*v1alpha1.Recovery) {
 	}
 }
 
-// ArbitraryPods draws what may be seen of a job at that time after Epoch: pods of present, past and lost lives, spares, nodes in
-// trouble, reports of progress and refusals. No pod is from the future.
+// ArbitraryPods draws what may be seen of a job at that time after Epoch: pods of present, past and lost lives, spares of an earlier operator, nodes
+// in trouble, reports of progress and refusals. No pod is from the future.
 func ArbitraryPods(job *v1alpha1.TrainingJob, now time.Duration) *rapid.Generator[[]SnapshotOption] {
 	return rapid.Custom(func(t *rapid.T) []SnapshotOption {
 		seen := []SnapshotOption{Now(now)}
@@ -130,19 +127,19 @@ var someNodes = []string{"n1", "n2", "n3"}
 func arbitraryRest(t *rapid.T, job *v1alpha1.TrainingJob, now time.Duration) []SnapshotOption {
 	var seen []SnapshotOption
 	for i := range rapid.IntRange(0, 3).Draw(t, "spares") {
-		seen = append(seen, Spare("worker", i, arbitraryOptions(t, now)...))
+		seen = append(seen, Spare(i, arbitraryOptions(t, now)...))
 	}
 	if scheduling := job.Spec.Scheduling; scheduling != nil && scheduling.Gang != "" {
 		seen = append(seen, arbitraryGroups(t, job, now))
 	}
 	if rapid.IntRange(0, 3).Draw(t, "ill") == 0 {
-		seen = append(seen, Ill(someNodes[rapid.IntRange(0, 2).Draw(t, "which")]), Others(rapid.IntRange(0, 9).Draw(t, "others")))
+		seen = append(seen, Ill(someNodes[rapid.IntRange(0, 2).Draw(t, "which")]))
 	}
 	seen = append(seen, arbitraryReport(t, job, now)...)
 	if rapid.IntRange(0, 3).Draw(t, "one is refused") == 0 {
 		seen = append(seen, arbitraryRefusal(t, job, now))
 	}
-	for _, some := range []SnapshotOption{NoService(), FirstLook(), Home("worker", 0, someNodes[0]), FormerJobPod(), Refused(v1alpha1.ReasonForbidden, "no", now-time.Second), Refused(v1alpha1.ReasonForbidden, "no", now+time.Second)} {
+	for _, some := range []SnapshotOption{NoService(), FirstLook(), FormerJobPod(), Refused(v1alpha1.ReasonForbidden, "no", now-time.Second), Refused(v1alpha1.ReasonForbidden, "no", now+time.Second)} {
 		if rapid.IntRange(0, 7).Draw(t, "seen") == 0 {
 			seen = append(seen, some)
 		}

@@ -17,7 +17,7 @@ import (
 // makes them.
 var undrawn = []string{
 	"elastic.rendezvous.backend", "elastic.rendezvous.conf", "elastic.rendezvous.endpoint", "managedBy", "mpi.launchAgent", "mpi.slotsPerWorker",
-	"network.dnsNames", "recovery.rules.name", "replicaSpecs.spares.command", "replicaSpecs.spares.priorityClassName",
+	"network.dnsNames", "recovery.rules.name",
 	"scheduling.priorityClassName", "scheduling.schedulerName", "scheduling.topology.tier",
 }
 

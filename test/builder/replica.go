@@ -20,11 +20,6 @@ func Scope(scope v1alpha1.RestartScope) ReplicaOption {
 	return func(replicas *v1alpha1.ReplicaSpec) { replicas.RestartScope = scope }
 }
 
-// Spares gives the role n placeholder pods.
-func Spares(n int) ReplicaOption {
-	return func(replicas *v1alpha1.ReplicaSpec) { replicas.Spares = &v1alpha1.Spares{Count: int32(n)} }
-}
-
 // Template changes the pod template.
 func Template(change func(*corev1.PodTemplateSpec)) ReplicaOption {
 	return func(replicas *v1alpha1.ReplicaSpec) { change(&replicas.Template) }

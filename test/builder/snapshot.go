@@ -60,18 +60,6 @@ func Refused(reason, message string, retry time.Duration) SnapshotOption {
 	}
 }
 
-// SpareRefused says why the API server would not take a spare, and how long after Epoch to try again.
-func SpareRefused(reason, message string, retry time.Duration) SnapshotOption {
-	return func(s *state.Observed) {
-		s.SpareRefusal = &state.Refusal{Reason: reason, Message: message, Retry: Epoch.Add(retry)}
-	}
-}
-
-// SparesFrom says how long after Epoch missing spares may be created.
-func SparesFrom(d time.Duration) SnapshotOption {
-	return func(s *state.Observed) { s.SparesFrom = Epoch.Add(d) }
-}
-
 // Recorded says that this process last wrote the status d after Epoch.
 func Recorded(d time.Duration) SnapshotOption {
 	return func(s *state.Observed) { s.Recorded = Epoch.Add(d) }
@@ -103,13 +91,13 @@ func NodeTainted(node, taint string, d time.Duration) SnapshotOption {
 	}
 }
 
-// NodeIll says that the node's condition of that type says since d after Epoch that jobs are to leave it.
+// NodeIll says that the node's condition of that type shows since d after Epoch that it is unhealthy, and explains failures.
 func NodeIll(node, kind, message string, d time.Duration) SnapshotOption {
 	return func(s *state.Observed) {
 		says := corev1.NodeCondition{Type: corev1.NodeConditionType(kind), Status: corev1.ConditionTrue, Message: message, LastTransitionTime: Time(d)}
 		s.Nodes = append(s.Nodes, nodes.Of(&corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: node}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{says}},
-		}, 15*time.Second, nodes.Signals{{Kind: nodes.ConditionSignal, Name: kind}: state.MoveFromNode}))
+		}, 15*time.Second, nodes.Signals{{Kind: nodes.ConditionSignal, Name: kind}: state.BlameNode}))
 	}
 }
 
@@ -119,25 +107,6 @@ func Ill(names ...string) SnapshotOption { return func(s *state.Observed) { s.Il
 // NodeDeleted says that the node is gone.
 func NodeDeleted(node string) SnapshotOption {
 	return func(s *state.Observed) { s.Nodes = append(s.Nodes, nodes.Deleted(node, s.Now)) }
-}
-
-// Home says which node the latest pod of a replica has, or had.
-func Home(role string, index int, node string) SnapshotOption {
-	return func(s *state.Observed) {
-		if s.Homes == nil {
-			s.Homes = map[state.Slot]string{}
-		}
-		s.Homes[state.Slot{Role: Role(role), Index: index}] = node
-	}
-}
-
-// Others says how many other nodes there are for the pods of each node that is in trouble so far.
-func Others(n int) SnapshotOption {
-	return func(s *state.Observed) {
-		for i := range s.Nodes {
-			s.Nodes[i].Others = n
-		}
-	}
 }
 
 // Reported says that rank 0 has reported that step d after Epoch.
@@ -176,17 +145,13 @@ func SavedFor(id string) SnapshotOption {
 	return func(s *state.Observed) { s.Progress.SavedFor = id }
 }
 
-// Spare adds a role's i-th placeholder pod, which runs on a node of its own unless an option says otherwise.
-func Spare(role string, i int, options ...PodOption) SnapshotOption {
+// Spare adds the i-th placeholder pod of an earlier operator.
+func Spare(i int, options ...PodOption) SnapshotOption {
 	return func(s *state.Observed) {
-		full := Pod(s.Job, state.Slot{Role: Role(role), Index: i}, state.Life{}, corev1.PodRunning, options...)
-		full.Name = state.SpareName(s.Job.Name, Role(role), i)
+		full := Pod(s.Job, state.Slot{Role: v1alpha1.Worker, Index: i}, state.Life{}, corev1.PodRunning, options...)
+		full.Name = fmt.Sprintf("%s-worker-spare-%d", s.Job.Name, i)
 		full.UID = types.UID("uid-" + full.Name)
-		p, ok := state.SpareOf(s.Job.Name, full)
-		if !ok {
-			panic(fmt.Sprintf("pod name %q is no spare's", full.Name))
-		}
-		s.Spares = append(s.Spares, p)
+		s.Spares = append(s.Spares, state.FormerPodOf(full))
 	}
 }
 

@@ -24,19 +24,18 @@ var _ = Describe("Requests to the API server", Serial, Label("lab"), func() {
 		Expect(len(requests)).To(BeNumerically("<=", 16), "\n%s", summary(requests))
 	})
 
-	It("of the operator are none while jobs run and nothing happens, with progress, spares and nodes that are avoided too", func() {
+	It("of the operator are none while jobs run and nothing happens, with progress and nodes that are avoided too", func() {
 		for i := range 4 {
 			submit(pytorch(fmt.Sprintf("p%d", i), workers(4))).runs(0, 0)
 		}
 		node := fakeNodes(1)[0]
-		j := submit(pytorch("rich", reporting(600, v1alpha1.StallRestart), elastic(1, 4), workers(3, spares(1), preferring(node))))
+		j := submit(pytorch("rich", reporting(600, v1alpha1.StallRestart), elastic(1, 4), workers(3, preferring(node))))
 		j.runs(0, 0)
 		for restarts := range int32(2) {
 			j.exits(1, "worker-1")
 			j.runs(0, restarts+1)
 		}
 		j.becomes("it avoids a node", func(v *view) bool { return len(v.job.Status.AvoidedNodes) == 1 })
-		j.holdsNodes(1)
 		isQuiet()
 		before := len(operatorRequests())
 		Expect(before).To(BeNumerically(">", 0), "the audit log shows nothing of the operator")

@@ -29,7 +29,6 @@ var (
 	rules           = builder.Rules
 	reporting       = builder.Progress
 	elastic         = builder.Elastic
-	spares          = builder.Spares
 	restarting      = builder.Policy
 	scope           = builder.Scope
 	doing           = builder.Doing

@@ -181,19 +181,6 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 		Expect(j.look().job.ResourceVersion).To(Equal(job.ResourceVersion), "nobody has written it")
 	})
 
-	It("needs quota for its spares too", func() {
-		q = newQueue(2)
-		j := q.submit("spared", 2, gpuWorkers(2, spares(1)))
-		j.waits(q)
-		Eventually(func() metav1.Condition { return j.queueSays("QuotaReserved") }).Should(HaveField("Message", ContainSubstring("nvidia.com/gpu")))
-		q.grows(3)
-		j.runs(0, 0)
-		j.holdsNodes(1)
-		q.stops("HoldAndDrain")
-		j.waits(q)
-		j.hasNoSpares()
-	})
-
 	It("is scheduled as a gang once it is admitted, and has no group before", Label("since-1.37"), func() {
 		q = newQueue(2, held)
 		j := q.submit("gang", 2, gang(v1alpha1.GangNative))

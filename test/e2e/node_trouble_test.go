@@ -61,45 +61,18 @@ var _ = Describe("A node that is said to be gone", Serial, func() {
 
 // What monitors such as NVSentinel and node-problem-detector say, while the node is ready all the time.
 var _ = Describe("A node that says it is ill", Serial, func() {
-	const gpu, fell = "GpuMemWatch", "[79] GPU 3 has fallen off the bus - RecommendedAction: RESTART_VM"
-
-	It("is left once: the collective restarts elsewhere, not charged, and nobody minds what the node says from then on", func() {
-		node := fakeNodes(3)[0]
-		j := submit(pytorch("p", maxRestarts(0), master(off(node)), workers(1, preferring(node))))
-		before := j.runs(0, 0)
-		Expect(before.slotOn(node)).To(Equal("worker-0"))
-		sayIll(node, gpu, fell)
-		v := j.runs(1, 1)
-		allReplaced(before, v)
-		incident(v, v1alpha1.CauseInfrastructure, v1alpha1.ReasonNodeIll)
-		notCharged(v)
-		j.tells(v1alpha1.EventRestarting, "worker-0 on "+node, "leaves its unhealthy node", gpu, fell, "1 more follow", "not charged")
-		avoids(j, v, node)
-		sayWell(node, gpu)
-		sayOfNode(node, gpu, corev1.ConditionTrue, fell)
-		j.runs(1, 1)
-	})
-
-	It("keeps its pods and gets no new ones, if that is all that is to be done about it", func() {
+	DescribeTable("keeps its pods and gets no new ones", func(kind string) {
 		node := fakeNodes(3)[0]
 		j := submit(custom("c", maxRestarts(0), master(off(node)), workers(1, preferring(node))))
 		j.runs(0, 0)
-		sayIll(node, "KernelDeadlock", "task docker:7 blocked for more than 120 seconds.")
+		sayIll(node, kind, "task docker:7 blocked for more than 120 seconds.")
 		j.stays("it goes on as it is", func(v *view) bool { return v.job.Status.Restarts == 0 })
 		j.evict("worker-0")
 		v := j.runs(0, 1)
 		v.is("the new pod is elsewhere", v.slotOn(node) == "")
 		v.is("nothing is held against the node", len(v.job.Status.AvoidedNodes) == 0)
-	})
-
-	It("is left once, although no other node takes the pods: they come back to it and stay", func() {
-		node := fakeNodes(1)[0]
-		j := submit(pytorch("p", maxRestarts(0), master(off(node)), workers(1, only(node))))
-		j.runs(0, 0)
-		sayIll(node, gpu, fell)
-		v := j.runs(1, 1)
-		v.is("it is on the same node", v.slotOn(node) == "worker-0")
-		notCharged(v)
-		j.stays("it goes on there", func(v *view) bool { return v.job.Status.Restarts == 1 })
-	})
+	},
+		Entry("a possible false alarm", "KernelDeadlock"),
+		Entry("a fault that explains failures", "GpuMemWatch"),
+	)
 })

@@ -54,7 +54,7 @@ func published() map[string]string {
 
 var _ = Describe("What the operator writes", Label("lab"), func() {
 	It("has no value of a template: variable, argument or annotation", func() {
-		broken := submit(tensorflow("broken", chief(hiding), ps(1, hiding), workers(2, hiding, spares(1))))
+		broken := submit(tensorflow("broken", chief(hiding), ps(1, hiding), workers(2, hiding)))
 		broken.runs(0, 0)
 		broken.exits(137, "worker-1")
 		broken.runs(0, 1)

@@ -5,44 +5,27 @@ package e2e
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/ledger"
 )
 
-// adapting bounds an elastic job's workers, and how long it waits to shrink and to grow.
-func adapting(least, most, shrinkAfter, growAfter int32) jobOption {
-	return func(j *v1alpha1.TrainingJob) {
-		j.Spec.Elastic = &v1alpha1.Elastic{
-			MinReplicas: least, MaxReplicas: most, ShrinkAfterSeconds: ptr.To(shrinkAfter), GrowAfterSeconds: ptr.To(growAfter),
-		}
-	}
-}
-
-// isParked reports whether these workers are parked and the job runs without them.
-func isParked(v *view, parked string) bool {
-	return v.job.Status.Phase == v1alpha1.PhaseRunning && v.job.Status.Memory.Roles[v1alpha1.Worker].Parked == parked
-}
-
 var _ = Describe("An elastic job", Serial, func() {
 	It("runs on without a worker that fits nowhere, and takes it back when there is room", func() {
 		gpusAreFree()
 		_, gpus := gpuNodes()
-		j := submit(pytorch("p", maxRestarts(0), adapting(1, 3, 2, 4), workers(3, limited(gpu, gpus), only(fakeNodes(3)...))))
+		j := submit(pytorch("p", maxRestarts(0), elastic(1, 3), workers(3, limited(gpu, gpus), only(fakeNodes(3)...))))
 		before := j.runs(0, 0)
 		node := before.pod("worker-2").Spec.NodeName
 		cordon(node)
 		j.evict("worker-2")
-		v := j.becomes("the worker is parked", func(v *view) bool { return isParked(v, "2") && len(v.pods) == 2 })
-		v.is("the others go on", isSame(before.uids("worker-2"), v))
-		j.tells(v1alpha1.EventWorkersParked, "worker-2")
-		j.becomes("it is whole without it", func(v *view) bool { return v.job.Status.Ready == "2/3" && v.isTrue(v1alpha1.ConditionScheduled) })
+		v := j.becomes("the worker waits and the job runs", func(v *view) bool {
+			return v.job.Status.Phase == v1alpha1.PhaseRunning && v.job.Status.Ready == "2/3" && len(v.pods) == 3
+		})
+		v.is("the others go on", isSame(before.uids("worker-2"), &view{job: v.job, pods: without(v, "worker-2")}))
 		uncordon(node)
 		v = j.runs(0, 1)
 		v.is("the others went on", isSame(before.uids("worker-2"), &view{job: v.job, pods: without(v, "worker-2")}))
-		v.is("worker 2 is back", isParked(v, ""))
-		j.tells(v1alpha1.EventWorkersUnparked, "worker-2")
 	})
 
 	It("begins without the workers that fit nowhere, but not with fewer than minReplicas", func() {
@@ -50,15 +33,13 @@ var _ = Describe("An elastic job", Serial, func() {
 		_, gpus := gpuNodes()
 		nodes := fakeNodes(2)
 		cordon(nodes[1])
-		j := submit(pytorch("p", adapting(1, 3, 2, 600), master(), workers(3, limited(gpu, gpus), only(nodes...))))
-		v := j.becomes("all workers but one are parked", func(v *view) bool {
-			return v.isTrue(v1alpha1.ConditionRunning) && len(v.pods) == 2 && v.job.Status.Ready == "2/4"
+		j := submit(pytorch("p", elastic(1, 3), master(), workers(3, limited(gpu, gpus), only(nodes...))))
+		v := j.becomes("one worker runs", func(v *view) bool {
+			return v.isTrue(v1alpha1.ConditionRunning) && v.job.Status.Ready == "2/4"
 		})
 		v.is("nothing failed", v.job.Status.Restarts == 0 && v.job.Status.LastFailure == nil)
-		stuck := submit(pytorch("stuck", adapting(2, 3, 1, 600), master(), workers(3, limited(gpu, gpus), only(nodes...))))
-		stuck.becomes("two are left to wait for room", func(v *view) bool {
-			return v.job.Status.Reason == v1alpha1.ReasonUnschedulable && len(v.pods) == 3
-		})
+		stuck := submit(pytorch("stuck", elastic(2, 3), master(), workers(3, limited(gpu, gpus), only(nodes...))))
+		stuck.becomes("its workers wait for room", func(v *view) bool { return v.job.Status.Reason == v1alpha1.ReasonUnschedulable })
 		stuck.stays("it does not run", func(v *view) bool { return !v.isTrue(v1alpha1.ConditionRunning) })
 	})
 

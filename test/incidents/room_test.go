@@ -7,8 +7,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/builder"
@@ -25,35 +23,12 @@ func alone(pod *corev1.PodSpec) {
 var _ = Describe("A job for which there is little room", Serial, func() {
 	It("runs on without the worker that fits nowhere, if it is elastic", func(ctx SpecContext) {
 		train := submit(ctx, newJob(v1alpha1.PyTorch, builder.Workers(3)), everyPod(alone), func(made *v1alpha1.TrainingJob) {
-			made.Spec.Elastic = &v1alpha1.Elastic{MinReplicas: 1, MaxReplicas: 3, ShrinkAfterSeconds: ptr.To[int32](5), GrowAfterSeconds: ptr.To[int32](600)}
+			made.Spec.Elastic = &v1alpha1.Elastic{MinReplicas: 1, MaxReplicas: 3}
 		})
-		train.becomes(ctx, "a worker is parked and the job runs", func(s *v1alpha1.TrainingJobStatus) bool {
-			return s.Phase == v1alpha1.PhaseRunning && s.ReplicaStatuses[v1alpha1.Worker].Parked == 1 && s.ReadyReplicas == 2
+		train.becomes(ctx, "a worker waits and the job runs", func(s *v1alpha1.TrainingJobStatus) bool {
+			return s.Phase == v1alpha1.PhaseRunning && s.ReadyReplicas == 2
 		})
 		Expect(train.seen.Status.Restarts).To(BeZero())
-		Eventually(func() ([]corev1.Pod, error) {
-			var pods corev1.PodList
-			err := kube.List(ctx, &pods, client.InNamespace(namespace))
-			return pods.Items, err
-		}).Should(HaveLen(2), "the parked worker has no pod")
-	})
-
-	It("takes the node of its spare when its own is gone", func(ctx SpecContext) {
-		train := submit(ctx, lone(), everyPod(alone), func(made *v1alpha1.TrainingJob) {
-			worker := made.Spec.ReplicaSpecs[v1alpha1.Worker]
-			worker.Spares = &v1alpha1.Spares{Count: 1, Command: []string{"/program"}}
-			made.Spec.ReplicaSpecs[v1alpha1.Worker] = worker
-		})
-		train.becomes(ctx, "the spare holds the other node", func(s *v1alpha1.TrainingJobStatus) bool {
-			return s.Phase == v1alpha1.PhaseRunning && s.ReplicaStatuses[v1alpha1.Worker].Spares == 1
-		})
-		was := train.pod(ctx, 0)
-		DeferCleanup(func(ctx SpecContext) { kubectl(ctx, "uncordon", was.Spec.NodeName) })
-		kubectl(ctx, "cordon", was.Spec.NodeName)
-		kubectl(ctx, "delete", "pod", "--wait=false", was.Name)
-		train.becomes(ctx, "the worker runs again", func(s *v1alpha1.TrainingJobStatus) bool { return s.Restarts == 1 && s.ReadyReplicas == 1 })
-		Expect(train.pod(ctx, 0).Spec.NodeName).NotTo(Equal(was.Spec.NodeName))
-		Expect(train.seen.Status.Memory.Charges).To(BeEmpty())
 	})
 })
 

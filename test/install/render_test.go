@@ -86,7 +86,6 @@ func TestTheChartCanLeaveThingsOut(t *testing.T) {
 		"CustomResourceDefinition": {"--set", "crds.enabled=false"},
 		"NetworkPolicy":            {"--set", "networkPolicy.enabled=false"},
 		"PodDisruptionBudget":      {"--set", "podDisruptionBudget.enabled=false"},
-		"PriorityClass":            {"--set", "priorityClass.create=false"},
 		"Service":                  {"--set-string", "operator.flags.metrics-bind-address=0"},
 	} {
 		isOfKind := func(o *unstructured.Unstructured) bool { return o.GetKind() == kind }
@@ -117,7 +116,7 @@ func TestFlagsBecomeArguments(t *testing.T) {
 		}
 		got, _, err := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
 		want := []string{"--concurrent-jobs=100", "--kube-api-qps=1000000", "--leader-elect=false", "--log-format=text", "--lost-node-taints=a,b",
-			"--metrics-bind-address=:8443", "--node-lost-after=30s", "--spare-priority-class=trainingjob-spare"}
+			"--metrics-bind-address=:8443", "--node-lost-after=30s"}
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("error %v, arguments (-want +got):\n%s", err, diff)
 		}

@@ -47,7 +47,6 @@ func TestTheGangHasAsManyPodsAsMustFitAtOnce(t *testing.T) {
 		"all roles, one replica by default":        {`{replicaSpecs: {Chief: {}, PS: {replicas: 2}, Worker: {replicas: 4}}}`, 7},
 		"no evaluator":                             {`{replicaSpecs: {Chief: {replicas: 1}, Evaluator: {replicas: 1}}}`, 1},
 		"minReplicas of the workers of an elastic": {`{elastic: {minReplicas: 2, maxReplicas: 8}, replicaSpecs: {Master: {replicas: 1}, Worker: {replicas: 4}}}`, 3},
-		"no spares":                                {`{replicaSpecs: {Worker: {replicas: 4, spares: {count: 1}}}}`, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := &unstructured.Unstructured{Object: map[string]any{"apiVersion": kind.Group + "/" + kind.Version, "kind": kind.Kind}}

@@ -49,15 +49,6 @@ func leader(job *v1alpha1.TrainingJob) string {
 	return "worker-0"
 }
 
-// Spare returns what does not hold of a placeholder pod: it is the job's, and no peer of its replicas.
-func Spare(job *v1alpha1.TrainingJob, pod *corev1.Pod) []string {
-	var s sentences
-	s.owner(job, pod)
-	s.must(IsFenced(pod), "2 uniqueness: the spare %s is in the Service", pod.Name)
-	s.must(pod.Labels[v1alpha1.LabelJobUID] == string(job.UID) && pod.Labels[v1alpha1.LabelSpare] != "", "1 identity: the spare %s is labelled %v", pod.Name, pod.Labels)
-	return s.Broken
-}
-
 func (s *sentences) owner(job *v1alpha1.TrainingJob, pod *corev1.Pod) {
 	s.must(HasOwners(pod, job), "1 identity: %s has the owners %v, not those of job %s", pod.Name, pod.OwnerReferences, job.UID)
 }

@@ -3,7 +3,7 @@
 // the invariants': 1 identity, 2 uniqueness, 3 fence, 4 no work without cause, 5 bounds, 8 exactly once, 9 monotone,
 // 10 final, 11 phase, 12 earned verdicts, 13 success is not lost, 14 back-off, 15 rendezvous, 21 asked.
 //
-// The rules of one version, of two versions in a row and of two pods that may meet (First, Statuses, Identity, Spare, Meeting) need no
+// The rules of one version, of two versions in a row and of two pods that may meet (First, Statuses, Identity, Meeting) need no
 // history: the simulator's checker asks them too.
 package ledger
 

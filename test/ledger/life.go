@@ -68,14 +68,6 @@ func CanAct(pod *corev1.Pod) bool { return CanRun(pod) && !IsFenced(pod) }
 // IsFenced reports whether the pod is out of its job's Service: nobody can stop it on its lost node, but nobody meets it.
 func IsFenced(pod *corev1.Pod) bool { return pod.Labels[v1alpha1.LabelJobName] == "" }
 
-var spareName = regexp.MustCompile(`^[a-z][a-z0-9]{0,14}-spare-\d+$`)
-
-// IsSpare reports whether the name is one that the operator gives to a placeholder pod of the job.
-func IsSpare(job, name string) bool {
-	rest, ours := strings.CutPrefix(name, job+"-")
-	return ours && spareName.MatchString(rest)
-}
-
 // Env returns the environment of the pod's first container.
 func Env(pod *corev1.Pod) map[string]string {
 	values := map[string]string{}

@@ -19,8 +19,7 @@ func (l *Ledger) pod(pod *corev1.Pod, created bool) {
 	ref := OwnerOf(pod)
 	if ref != nil && ref.Kind == v1alpha1.Kind {
 		if a, known := l.jobs[ref.UID]; known {
-			if IsSpare(ref.Name, pod.Name) {
-				l.spare(a, pod, created)
+			if pod.Labels[v1alpha1.LabelSpare] != "" { // an operator up to 2026-11 made it
 				return
 			}
 			is, named := LifeOf(ref.Name, pod.Name)
@@ -83,14 +82,6 @@ func (l *Ledger) birth(a *account, pod *corev1.Pod, is Life) {
 func (l *Ledger) cause(status *v1alpha1.TrainingJobStatus, pod *corev1.Pod) {
 	l.must(!meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionFinished), "4 no work without cause: %s was created after the end of the job", pod.Name)
 	l.must(!meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionSuspended), "4 no work without cause: %s was created while the job was suspended", pod.Name)
-}
-
-// spare enters a version of a placeholder pod.
-func (l *Ledger) spare(a *account, pod *corev1.Pod, created bool) {
-	l.Broken = append(l.Broken, Spare(a.now, pod)...)
-	if created {
-		l.cause(&a.now.Status, pod)
-	}
 }
 
 // fence says that no pod of an earlier life, of an earlier attempt or of an earlier job of the same name can still run, unless

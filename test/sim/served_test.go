@@ -19,12 +19,6 @@ func (s *storm) changeServed(r *run) {
 	case job == nil:
 	case kind < 2:
 		r.EditTrainingJob(suspend(s.rng.IntN(2) == 0))
-	case kind < 4:
-		r.EditTrainingJob(func(spec *v1alpha1.TrainingJobSpec) {
-			workers := spec.ReplicaSpecs[v1alpha1.Worker]
-			workers.Spares = &v1alpha1.Spares{Count: s.rng.Int32N(3)}
-			spec.ReplicaSpecs[v1alpha1.Worker] = workers
-		})
 	case job.Spec.Elastic == nil:
 		r.EditTrainingJob(suspend(true))
 		r.EditTrainingJob(scale)

@@ -55,9 +55,7 @@ var jobs = [][]builder.JobOption{
 	{builder.Workers(3, builder.Scope(v1alpha1.ScopeJob), builder.Policy(v1alpha1.RestartAlways)), builder.AllWorkers()},
 	{builder.Leader(v1alpha1.Master), builder.Workers(2, builder.Policy(v1alpha1.RestartAlways))},
 	{pytorch, builder.Leader(v1alpha1.Master), builder.Workers(2, builder.Policy(v1alpha1.RestartAlways)), builder.Evaluators(1, builder.Policy(v1alpha1.RestartAlways))},
-	{pytorch, builder.Workers(2, builder.Spares(1))},
-	{builder.Workers(3, builder.Spares(2)), builder.AllWorkers()},
-	{pytorch, builder.Workers(4), builder.Elastic(2, 5), impatient},
+	{pytorch, builder.Workers(4), builder.Elastic(2, 5)},
 	{pytorch, builder.Workers(2), builder.Progress(20, v1alpha1.StallRestart)},
 	{pytorch, builder.Workers(3), inPlace},
 	{pytorch, builder.Leader(v1alpha1.Master), builder.Workers(3), inPlace, accompanied(v1alpha1.Worker)},
@@ -80,10 +78,9 @@ var jobs = [][]builder.JobOption{
 	{pytorch, builder.Leader(v1alpha1.Master), builder.Workers(2), inPlace, declared},
 	{builder.Workers(3), builder.AllWorkers(), native},
 	{pytorch, builder.Workers(3), builder.Elastic(2, 5), native},
-	{pytorch, builder.Workers(4), builder.Elastic(2, 5), impatient, native},
+	{pytorch, builder.Workers(4), builder.Elastic(2, 5), native},
 	{builder.Workers(4), builder.AllWorkers(), native, builder.MinAvailable(2)},
 	{builder.Framework(v1alpha1.TensorFlow), builder.Leader(v1alpha1.Chief), builder.Workers(2), builder.PS(1), builder.Evaluators(1), native},
-	{pytorch, builder.Workers(2, builder.Spares(1)), native},
 	{tensorflow, builder.Leader(v1alpha1.Chief), builder.Workers(2), builder.Evaluators(1)},
 	{tensorflow, builder.Workers(3)},
 	{builder.Leader(v1alpha1.Launcher), builder.Workers(2), builder.PS(1), builder.Evaluators(1)},
@@ -97,7 +94,7 @@ var jobs = [][]builder.JobOption{
 	{tensorflow, builder.Workers(2), builder.PS(1), accompanied(v1alpha1.PS), restartedInPlace(v1alpha1.Worker)},
 	{mpi, builder.Leader(v1alpha1.Launcher), builder.Workers(2)},
 	{mpi, builder.Leader(v1alpha1.Launcher), builder.Workers(2), native, builder.Clean(v1alpha1.CleanAll)},
-	{mpi, builder.Leader(v1alpha1.Launcher), builder.Workers(2, builder.Spares(1), builder.Scope(v1alpha1.ScopeReplica))},
+	{mpi, builder.Leader(v1alpha1.Launcher), builder.Workers(2, builder.Scope(v1alpha1.ScopeReplica))},
 	{mpi, builder.Leader(v1alpha1.Launcher), builder.Workers(2), withoutSSH},
 	{builder.Framework(v1alpha1.XGBoost), builder.Leader(v1alpha1.Master), builder.Workers(2), builder.Evaluators(1)},
 	{builder.Framework(v1alpha1.LightGBM), builder.Workers(3), builder.AllWorkers()},
@@ -156,11 +153,6 @@ var withoutGrace = builder.EveryRole(builder.PodSpec(func(pod *corev1.PodSpec) {
 // metElsewhere lets the workers of an elastic job meet at an endpoint outside the job.
 func metElsewhere(job *v1alpha1.TrainingJob) {
 	job.Spec.Elastic.Rendezvous = &v1alpha1.Rendezvous{Endpoint: "etcd:2379"}
-}
-
-// impatient leaves out at once the workers that fit nowhere, and tries them again soon.
-func impatient(job *v1alpha1.TrainingJob) {
-	job.Spec.Elastic.ShrinkAfterSeconds, job.Spec.Elastic.GrowAfterSeconds = ptr.To[int32](3), ptr.To[int32](10)
 }
 
 // storm is mixed faults by chance.
@@ -536,7 +528,7 @@ func (s *storm) toggleNode(r *run) {
 }
 
 // monitored are the types of conditions that say that a node is ill; nobody has named the last to the operator.
-var monitored = []corev1.NodeConditionType{operator.MovesFrom, operator.MovesFrom, operator.StaysOff, operator.Loses, corev1.NodeMemoryPressure}
+var monitored = []corev1.NodeConditionType{operator.Breaks, operator.Breaks, operator.StaysOff, operator.Loses, corev1.NodeMemoryPressure}
 
 // monitor is what says of a node that it is ill, and not any more: some flap.
 func (s *storm) monitor(r *run) {

@@ -97,7 +97,7 @@ func many(job *v1alpha1.TrainingJob, n int, runs time.Duration) {
 	s.AvoidedNodes = []v1alpha1.AvoidedNode{{Name: "gpu-12", Failures: 1, Reason: v1alpha1.ReasonNodeLost, ExpirationTime: builder.Time(25 * time.Hour)}}
 	builder.Condition(v1alpha1.ConditionRunning, true, v1alpha1.ReasonAllReplicasRunning, runs)(job)
 	builder.Condition(v1alpha1.ConditionScheduled, true, "PodsScheduled", runs-30*time.Second)(job)
-	s.Conditions[len(s.Conditions)-1].Message = "All pods have nodes, and none of them is one that the job avoids; spares: worker-spare-0 holds gpu-40, worker-spare-1 holds gpu-41."
+	s.Conditions[len(s.Conditions)-1].Message = "All pods have nodes, and none of them is one that the job avoids."
 }
 
 func (b *incident) incident(n int) v1alpha1.Incident {

@@ -168,7 +168,7 @@ const (
 	ReasonInvalid = "Invalid"
 	// ReasonNameConflict: another owner has a pod or Service with a name that the job needs.
 	ReasonNameConflict = "NameConflict"
-	// ReasonPodNotEnding: a deleted pod, spare or pod group does not end, or the job waits for the volume of a pod on a lost node.
+	// ReasonPodNotEnding: a deleted pod or pod group does not end, or the job waits for the volume of a pod on a lost node.
 	ReasonPodNotEnding = "PodNotEnding"
 	// ReasonProceeding: the job is no longer stalled.
 	ReasonProceeding = "Proceeding"
@@ -196,14 +196,6 @@ const (
 	// EventNodeAvoided: new pods of the job prefer other nodes to one or several failed nodes. The Event is also on each Node that failed
 	// itself or is unhealthy.
 	EventNodeAvoided = "NodeAvoided"
-	// EventWorkersParked: workers of an elastic job are parked because they fit nowhere.
-	EventWorkersParked = "WorkersParked"
-	// EventWorkersUnparked: the operator tries parked workers of an elastic job again.
-	EventWorkersUnparked = "WorkersUnparked"
-	// EventSpareUsed: a spare ends to free its node for a replica.
-	EventSpareUsed = "SpareUsed"
-	// EventSpareRefused: the API server refuses a spare; the job continues without it.
-	EventSpareRefused = "SpareRefused"
 	// EventEnvConflict: a template sets a variable that the operator also sets; the template's value wins.
 	EventEnvConflict = "EnvConflict"
 	// EventDeletionRefused: the API server refuses to delete a job after runPolicy.ttlSecondsAfterFinished.

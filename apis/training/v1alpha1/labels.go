@@ -20,7 +20,7 @@ const (
 	LabelLife = Group + "/life"
 	// LabelNamed is on pods that DNS resolves: "true". The job's Service selects by it.
 	LabelNamed = Group + "/named"
-	// LabelSpare is on spares: the role, in lower case, whose node they hold.
+	// LabelSpare is on placeholder pods of operators up to 2026-11. This operator deletes them.
 	LabelSpare = Group + "/spare"
 )
 

@@ -71,12 +71,6 @@ type RoleMemory struct {
 	// givenUp are the evaluators that failed permanently in this attempt; they do not run again.
 	// +optional
 	GivenUp string `json:"givenUp,omitempty"`
-	// parked are the workers of an elastic job that are parked because they fit nowhere.
-	// +optional
-	Parked string `json:"parked,omitempty"`
-	// parkedTime is when the latest of them was parked; the operator tries them again elastic.growAfterSeconds later.
-	// +optional
-	ParkedTime *metav1.Time `json:"parkedTime,omitempty"`
 	// replacements is the number of replacements of each replica in this attempt.
 	// +optional
 	Replacements string `json:"replacements,omitempty"`

@@ -84,32 +84,6 @@ type ReplicaSpec struct {
 	// +kubebuilder:validation:Enum=Replica;Role;Job
 	// +optional
 	RestartScope RestartScope `json:"restartScope,omitempty"`
-
-	// spares hold nodes ready for this role. Default: none. May change at any time.
-	// +optional
-	Spares *Spares `json:"spares,omitempty"`
-}
-
-// Spares are placeholder pods with the shape and the image of the replicas. They hold a node with the image, and end when a replica of
-// their role fits nowhere else.
-type Spares struct {
-	// count is the number of placeholder pods, 0 to 100.
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=100
-	// +required
-	Count int32 `json:"count"`
-	// command that the containers of a placeholder run instead of the training; it should wait for ever. Default: sleep infinity.
-	// +kubebuilder:default={"sleep","infinity"}
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:items:MaxLength=1024
-	// +listType=atomic
-	// +optional
-	Command []string `json:"command,omitempty"`
-	// priorityClassName of the placeholders; it should be low. Default: the operator's --spare-priority-class.
-	// +kubebuilder:validation:MaxLength=253
-	// +optional
-	PriorityClassName string `json:"priorityClassName,omitempty"`
 }
 
 // Replicas returns the number of replicas of a role: 0 if the job does not have the role, 1 by default.
@@ -161,30 +135,10 @@ type Elastic struct {
 	// +kubebuilder:validation:Maximum=10000
 	// +required
 	MaxReplicas int32 `json:"maxReplicas,omitempty"`
-	// shrinkAfterSeconds is how long a worker may fit nowhere before it is parked, as long as minReplicas remain. A pod whose
-	// status.nominatedNodeName names a future node has growAfterSeconds more. If your autoscaler does not write that name and scales from
-	// zero, set more than the time until a node is ready. Default 300.
-	// +kubebuilder:default=300
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=86400
-	// +optional
-	ShrinkAfterSeconds *int32 `json:"shrinkAfterSeconds,omitempty"`
-	// growAfterSeconds is how long workers stay parked before the operator tries them again. Default 600.
-	// +kubebuilder:default=600
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=86400
-	// +optional
-	GrowAfterSeconds *int32 `json:"growAfterSeconds,omitempty"`
 	// rendezvous is where the workers of a PyTorch job meet. Default: the leader holds a c10d store.
 	// +optional
 	Rendezvous *Rendezvous `json:"rendezvous,omitempty"`
 }
-
-// The defaults of Elastic; the schema holds them too.
-const (
-	DefaultShrinkAfterSeconds int32 = 300
-	DefaultGrowAfterSeconds   int32 = 600
-)
 
 // Rendezvous is where and how the workers of an elastic PyTorch job meet; torchrun reads it as PET_RDZV_*.
 //

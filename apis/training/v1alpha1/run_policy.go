@@ -10,7 +10,7 @@ type RunPolicy struct {
 
 	// finishGraceSeconds is the time that running replicas have to end by themselves after the success of the job: ranks may still write
 	// their part of the last checkpoint, and an evaluator may read it. Parameter servers end with the last of them. Workers of MPI that
-	// run the operator's sshd, and spares, have no such time. Default 30.
+	// run the operator's sshd have no such time. Default 30.
 	// +kubebuilder:default=30
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400

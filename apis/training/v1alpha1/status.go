@@ -138,12 +138,6 @@ type ReplicaStatus struct {
 	// selector selects the pods of this role; the scale subresource shows it.
 	// +optional
 	Selector string `json:"selector,omitempty"`
-	// parked is the number of workers of an elastic job that are parked because they fit nowhere.
-	// +optional
-	Parked int32 `json:"parked,omitempty"`
-	// spares is the number of spares that hold a node.
-	// +optional
-	Spares int32 `json:"spares,omitempty"`
 }
 
 // LostSeconds are the seconds in which the job did not train, by what it waited for.

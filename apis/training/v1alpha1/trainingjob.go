@@ -107,7 +107,7 @@ type TrainingJobSpec struct {
 	// may have roles of its own: a name in lower case, such as actor, learner or loader; 16 roles at most.
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=16
-	// +kubebuilder:validation:XValidation:rule="self.all(r, r in ['Chief', 'Master', 'Launcher', 'PS', 'Worker', 'Evaluator'] || (r.matches('^[a-z][a-z0-9]{0,14}$') && !(r in ['chief', 'master', 'launcher', 'ps', 'worker', 'evaluator', 'spare'])))",message="unknown role: write Chief, Master, Launcher, PS, Worker or Evaluator; a Custom job may have others, with names of 1 to 15 lower-case letters and digits, but spare"
+	// +kubebuilder:validation:XValidation:rule="self.all(r, r in ['Chief', 'Master', 'Launcher', 'PS', 'Worker', 'Evaluator'] || (r.matches('^[a-z][a-z0-9]{0,14}$') && !(r in ['chief', 'master', 'launcher', 'ps', 'worker', 'evaluator'])))",message="unknown role: write Chief, Master, Launcher, PS, Worker or Evaluator; a Custom job may have others, with names of 1 to 15 lower-case letters and digits"
 	// +required
 	ReplicaSpecs map[Role]ReplicaSpec `json:"replicaSpecs,omitempty"`
 

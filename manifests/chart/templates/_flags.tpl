@@ -3,8 +3,6 @@
 {{- $flags := dict "health-probe-bind-address" ":8081" "leader-elect" true "metrics-bind-address" ":8443" -}}
 {{- if .Values.operator.flags.namespaces -}}
 {{- $_ := set $flags "watch-nodes" false -}}
-{{- else if .Values.priorityClass.create -}}
-{{- $_ := set $flags "spare-priority-class" "trainingjob-spare" -}}
 {{- end -}}
 {{- if .Values.kubeflow.enabled -}}
 {{- $_ := set $flags "kubeflow-kinds" .Values.kubeflow.kinds -}}

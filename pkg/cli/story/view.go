@@ -17,7 +17,7 @@ import (
 // View is the input of a story.
 type View struct {
 	Job *v1alpha1.TrainingJob
-	// Pods are the job's pods, of every life, with spares.
+	// Pods are the job's pods, of every life.
 	Pods []corev1.Pod
 	// Events are those about the job, in any order. PodEvents are those about SuspectPod.
 	Events, PodEvents []corev1.Event
@@ -39,8 +39,6 @@ func (v *View) Observed() *state.Observed {
 		}
 		if p, isReplica := state.PodOf(v.Job.Name, &v.Pods[i]); isReplica {
 			o.Pods = append(o.Pods, p)
-		} else if p, isSpare := state.SpareOf(v.Job.Name, &v.Pods[i]); isSpare {
-			o.Spares = append(o.Spares, p)
 		}
 	}
 	return o

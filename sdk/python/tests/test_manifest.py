@@ -95,8 +95,6 @@ class Manifests(unittest.TestCase):
         self.assertEqual(gang(), example("gang"))
         self.assertEqual(recovery_rules(), example("recovery-rules")["spec"]["recovery"])
         self.assertEqual(tj.progress(port=9500, stall_after_seconds=900, action="Restart", checkpoint_grace_seconds=60), example("progress")["spec"]["progress"])
-        self.assertEqual(tj.spares(2, command=["sleep", "infinity"]),
-                         example("spares")["spec"]["replicaSpecs"]["Worker"]["spares"])
         for name, build, role in (("pytorch-ddp", ddp, "Master"), ("pytorch-elastic", elastic, "Worker")):
             with self.subTest(name):
                 want = example(name)
@@ -108,15 +106,14 @@ class Manifests(unittest.TestCase):
                          {"framework": "JAX", "replicaSpecs": {
                              "Worker": {"template": {"spec": {"containers": [{"name": "main", "image": "i"}]}}}}})
 
-    def test_a_queue_is_a_label_and_spares_may_be_a_number(self):
-        made = tj.job("j", "JAX", {"Worker": tj.replicas(image="i", spares=2)}, labels={"team": "a"}, queue="gpus")
+    def test_a_queue_is_a_label(self):
+        made = tj.job("j", "JAX", {"Worker": tj.replicas(image="i")}, labels={"team": "a"}, queue="gpus")
         self.assertEqual(made["metadata"]["labels"], {"team": "a", "kueue.x-k8s.io/queue-name": "gpus"})
-        self.assertEqual(made["spec"]["replicaSpecs"]["Worker"]["spares"], {"count": 2})
 
     def test_a_custom_job_may_have_roles_of_its_own(self):
         made = tj.job("j", "Custom", {"Worker": tj.replicas(image="i"), "actor": tj.replicas(4, image="i")})
         self.assertEqual(sorted(made["spec"]["replicaSpecs"]), ["Worker", "actor"])
-        for framework, role in (("PyTorch", "actor"), ("Custom", "ps"), ("Custom", "worker"), ("Custom", "Actor"), ("Custom", "spare")):
+        for framework, role in (("PyTorch", "actor"), ("Custom", "ps"), ("Custom", "worker"), ("Custom", "Actor")):
             with self.assertRaisesRegex(ValueError, "unknown role"):
                 tj.job("j", framework, {role: tj.replicas(image="i")})
 
@@ -160,7 +157,6 @@ class WrongArguments(unittest.TestCase):
             (lambda: tj.rule(exit_codes=[3], cause="Bug"), "unknown cause 'Bug': write Infrastructure"),
             (lambda: tj.progress(action="Kill"), "write Notify or Restart"),
             (lambda: tj.progress(port=80), "1024"),
-            (lambda: tj.replicas(2, image="i", spares=-1), "spares is -1: write a whole number from 0 to 100"),
             (lambda: tj.elastic(4, 2), "max_replicas is 2: write a whole number from 4"),
         )
         for wrong, said in cases:

@@ -12,7 +12,7 @@ SCHEMA = json.loads((HERE.parents[1] / "manifests/schema/trainingjob.dev_v1alpha
 
 RENDEZVOUS = {"rendezvous_backend": "c10d", "rendezvous_endpoint": "etcd:2379", "rendezvous_conf": ["timeout=900"]}
 PARTS = {
-    "elastic": tj.elastic(1, 2, shrink_after_seconds=1, grow_after_seconds=1, **RENDEZVOUS),
+    "elastic": tj.elastic(1, 2, **RENDEZVOUS),
     "runPolicy": tj.run_policy(clean_pod_policy="All", ttl_seconds_after_finished=1, active_deadline_seconds=1, startup_deadline_seconds=1,
                                finish_grace_seconds=1),
     "recovery": tj.recovery(
@@ -28,7 +28,7 @@ PARTS = {
     "progress": tj.progress(port=9500, stall_after_seconds=10, action="Restart", checkpoint_grace_seconds=30),
 }
 WHOLE = tj.job("j", "PyTorch", {"Worker": tj.replicas(
-    1, image="i", restart_policy="Never", restart_scope="Job", spares=tj.spares(1, command=["sleep"], priority_class="p"))},
+    1, image="i", restart_policy="Never", restart_scope="Job")},
     suspend=True, managed_by="m", success_policy="Leader", elastic=PARTS["elastic"], mpi=PARTS["mpi"], network=PARTS["network"], run_policy=PARTS["runPolicy"],
     recovery=PARTS["recovery"], scheduling=PARTS["scheduling"], progress=PARTS["progress"])
 

@@ -12,7 +12,7 @@ from .client import Client
 from .errors import ApiError, JobFailed, JobNotFound, TrainingJobError
 from .logs import Line
 from .manifest import job, replicas, template
-from .parts import elastic, mpi, network, progress, recovery, rule, run_policy, scheduling, spares
+from .parts import elastic, mpi, network, progress, recovery, rule, run_policy, scheduling
 from .reporting import report
 from .shortcut import manifest as _manifest
 from .stop import should_stop
@@ -20,7 +20,7 @@ from .types import TrainingJob, TrainingJobStatus
 
 __all__ = [
     "ApiError", "Client", "JobFailed", "JobNotFound", "Line", "TrainingJob", "TrainingJobError", "TrainingJobStatus", "elastic", "hooks", "job",
-    "mpi", "network", "progress", "recovery", "replicas", "report", "rule", "run_policy", "scheduling", "should_stop", "spares", "template",
+    "mpi", "network", "progress", "recovery", "replicas", "report", "rule", "run_policy", "scheduling", "should_stop", "template",
     "train",
 ]
 

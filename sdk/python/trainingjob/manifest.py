@@ -10,7 +10,6 @@ import re
 from typing import Any, cast
 
 from .checks import MAX_REPLICAS, given, listed, one_of, within
-from .parts import spares as _spares
 from .types import TrainingJob
 
 API_VERSION = "trainingjob.dev/v1alpha1"
@@ -48,7 +47,7 @@ def job(name: str, framework: str, roles: dict, *, namespace: str | None = None,
     if not roles:
         raise ValueError('roles is empty: write roles={"Worker": replicas(4, image=...)}')
     for role, spec in roles.items():
-        if not (framework == "Custom" and OWN_ROLE.fullmatch(role) and role.capitalize() not in ROLES and role not in ("ps", "spare")):
+        if not (framework == "Custom" and OWN_ROLE.fullmatch(role) and role.capitalize() not in ROLES and role != "ps"):
             one_of("role", role, ROLES, required=True)
         if not isinstance(spec, dict) or "template" not in spec:
             raise ValueError(f'role {role}: write "{role}": replicas(4, image=...)')
@@ -66,13 +65,12 @@ def job(name: str, framework: str, roles: dict, *, namespace: str | None = None,
 
 
 def replicas(count: int | None = None, *, template: dict | None = None, restart_policy: str | None = None,
-             restart_scope: str | None = None, spares: int | dict | None = None, **container: Any) -> dict:
+             restart_scope: str | None = None, **container: Any) -> dict:
     """Returns one role: so many pods of one template.
 
     count: 0 to 10000. Default 1.
     restart_policy: OnFailure (default), Always, ExitCode or Never.
     restart_scope: Replica, Role or Job. Default by framework and role.
-    spares: number of placeholder pods, 0 to 100, or what spares() returns. Default none.
     container: image, command, gpus, ...: the arguments of template(); or template= for a template made before.
 
     Raises ValueError, which says what to write instead.
@@ -84,9 +82,7 @@ def replicas(count: int | None = None, *, template: dict | None = None, restart_
         raise ValueError(f"template and {', '.join(container)}: write either template= or image= and its companions")
     if template is None:
         template = _template(**container)
-    if isinstance(spares, int):
-        spares = _spares(spares)
-    return given(replicas=count, restartPolicy=restart_policy, restartScope=restart_scope, spares=spares, template=template)
+    return given(replicas=count, restartPolicy=restart_policy, restartScope=restart_scope, template=template)
 
 
 def template(image: str | None = None, *, command: list | None = None, args: list | None = None,

@@ -9,13 +9,10 @@ CAUSES = ("Infrastructure", "Preempted", "OOM", "Retryable", "Fatal", "Hang", "S
 SCOPES = ("Replica", "Role", "Job")
 
 
-def elastic(min_replicas: int, max_replicas: int, *, shrink_after_seconds: int | None = None,
-            grow_after_seconds: int | None = None, rendezvous_backend: str | None = None,
+def elastic(min_replicas: int, max_replicas: int, *, rendezvous_backend: str | None = None,
             rendezvous_endpoint: str | None = None, rendezvous_conf: list | None = None) -> dict:
     """Returns the bounds between which workers may be scaled while the job runs, each 1 to 10000.
 
-    shrink_after_seconds: how long a worker may fit nowhere before it is parked. Default 300.
-    grow_after_seconds: how long workers are parked before they are tried again. Default 600.
     rendezvous_backend, rendezvous_endpoint, rendezvous_conf: torchrun's: c10d (default), etcd or etcd-v2; host:port, default the
         job's leader; a list of "key=value", default none. PyTorch only.
     """
@@ -23,19 +20,7 @@ def elastic(min_replicas: int, max_replicas: int, *, shrink_after_seconds: int |
     within("min_replicas", min_replicas, 1, MAX_REPLICAS, required=True)
     within("max_replicas", max_replicas, min_replicas, MAX_REPLICAS, required=True)
     rendezvous = given(backend=rendezvous_backend, endpoint=rendezvous_endpoint, conf=listed(rendezvous_conf)) or None
-    return given(minReplicas=min_replicas, maxReplicas=max_replicas, shrinkAfterSeconds=shrink_after_seconds,
-                 growAfterSeconds=grow_after_seconds, rendezvous=rendezvous)
-
-
-def spares(count: int, *, command: list | None = None, priority_class: str | None = None) -> dict:
-    """Returns the placeholder pods of a role, which hold nodes and make way when a replica fits nowhere else.
-
-    count: 0 to 100.
-    command: what they run instead of the training. Default sleep infinity.
-    priority_class: should be low. Default the operator's.
-    """
-    within("spares", count, 0, 100, required=True)
-    return given(count=count, command=listed(command), priorityClassName=priority_class)
+    return given(minReplicas=min_replicas, maxReplicas=max_replicas, rendezvous=rendezvous)
 
 
 def run_policy(*, clean_pod_policy: str | None = None, ttl_seconds_after_finished: int | None = None,

@@ -56,16 +56,8 @@ class Elastic(ElasticRequired, total=False):
     """elastic lets the number of workers change while the job runs, within bounds. Default: fixed. May change only
     while suspended."""
 
-    growAfterSeconds: int
-    """growAfterSeconds is how long workers stay parked before the operator tries them again. Default 600."""
-
     rendezvous: Rendezvous
     """rendezvous is where the workers of a PyTorch job meet. Default: the leader holds a c10d store."""
-
-    shrinkAfterSeconds: int
-    """shrinkAfterSeconds is how long a worker may fit nowhere before it is parked, as long as minReplicas remain. A
-    pod whose status.nominatedNodeName names a future node has growAfterSeconds more. If your autoscaler does not
-    write that name and scales from zero, set more than the time until a node is ready. Default 300."""
 
 
 class MPI(TypedDict, total=False):
@@ -221,24 +213,6 @@ class Recovery(TypedDict, total=False):
     """windowSeconds is how long a charged restart counts against its budget. Default 86400, one day."""
 
 
-class SparesRequired(TypedDict):
-    """What every Spares has."""
-
-    count: int
-    """count is the number of placeholder pods, 0 to 100."""
-
-
-class Spares(SparesRequired, total=False):
-    """spares hold nodes ready for this role. Default: none. May change at any time."""
-
-    command: List[str]
-    """command that the containers of a placeholder run instead of the training; it should wait for ever. Default:
-    sleep infinity."""
-
-    priorityClassName: str
-    """priorityClassName of the placeholders; it should be low. Default: the operator's --spare-priority-class."""
-
-
 class ReplicaSpecRequired(TypedDict):
     """What every ReplicaSpec has."""
 
@@ -269,9 +243,6 @@ class ReplicaSpec(ReplicaSpecRequired, total=False):
     Job (the whole job). Default by framework and role; status.replicaStatuses shows the scope in force. May change
     at any time and counts for failures from then on."""
 
-    spares: Spares
-    """spares hold nodes ready for this role. Default: none. May change at any time."""
-
 
 class RunPolicy(TypedDict, total=False):
     """runPolicy sets the deadlines and the clean-up. May change at any time and counts at once. Its times count
@@ -288,7 +259,7 @@ class RunPolicy(TypedDict, total=False):
     finishGraceSeconds: int
     """finishGraceSeconds is the time that running replicas have to end by themselves after the success of the job:
     ranks may still write their part of the last checkpoint, and an evaluator may read it. Parameter servers end
-    with the last of them. Workers of MPI that run the operator's sshd, and spares, have no such time. Default 30."""
+    with the last of them. Workers of MPI that run the operator's sshd have no such time. Default 30."""
 
     startupDeadlineSeconds: int
     """startupDeadlineSeconds is the maximum time until all replicas of an attempt run, from the creation of its
@@ -675,9 +646,6 @@ class ReplicaStatus(TypedDict, total=False):
     failed: int
     """failed is the number of replicas whose present pod has failed."""
 
-    parked: int
-    """parked is the number of workers of an elastic job that are parked because they fit nowhere."""
-
     ready: int
     """ready is the number of pods that are ready."""
 
@@ -689,9 +657,6 @@ class ReplicaStatus(TypedDict, total=False):
 
     selector: str
     """selector selects the pods of this role; the scale subresource shows it."""
-
-    spares: int
-    """spares is the number of spares that hold a node."""
 
     succeeded: int
     """succeeded is the number of replicas that finished with success."""

@@ -39,16 +39,14 @@ func (f *Fleet) bindAll() {
 	f.unbound = waiting
 }
 
-// bind gives the pod the node that it prefers, or else the first with room, of those that it does not shun if there is one; it reports whether there is one.
+// bind gives the pod the first node with room, of those that it does not shun if there is one; it reports whether there is one.
 func (f *Fleet) bind(pod *corev1.Pod) bool {
-	at, found := f.numbers[scheduler.Prefers(pod)]
-	if !found || !f.takes(at) {
-		if at = f.first(pod, scheduler.Avoids); at < 0 {
-			at = f.first(pod, func(*corev1.Pod, string) bool { return false })
-		}
-		if at < 0 {
-			return false
-		}
+	at := f.first(pod, scheduler.Avoids)
+	if at < 0 {
+		at = f.first(pod, func(*corev1.Pod, string) bool { return false })
+	}
+	if at < 0 {
+		return false
 	}
 	node := f.nodes[at]
 	if slices.ContainsFunc(f.Status().AvoidedNodes, func(n v1alpha1.AvoidedNode) bool {

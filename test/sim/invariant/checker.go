@@ -44,7 +44,7 @@ type history struct {
 	uncanny uncannyPods
 	first   *v1alpha1.TrainingJob
 
-	creates, outside, moved, resumes, scalings, parkings, widest int
+	creates, outside, moved, resumes, scalings, widest int
 	// rogue is the resourceVersion of the latest status that was not the leader's.
 	rogue int64
 

@@ -62,10 +62,6 @@ func (c *Checker) checkIncident(h *history, before *v1alpha1.TrainingJob, i *v1a
 		c.checkRequested(h, before, i)
 		return
 	}
-	if i.Reason == v1alpha1.ReasonNodeIll && !c.causeOf(h, where, before).loss {
-		c.checkMove(before, i)
-		return
-	}
 	if i.Reason == v1alpha1.ReasonDomainFull {
 		c.checkStranded(before, i)
 		return
@@ -101,7 +97,7 @@ func (c *Checker) checkRequested(h *history, before *v1alpha1.TrainingJob, i *v1
 	if i.Charged || i.Scope != scope || i.Pod == "" && i.Node != "" {
 		c.violate("8 exactly once: a requested restart is recorded as %+v", i)
 	}
-	if m := memoryOf(before)[i.Role]; i.Pod != "" && (m.Succeeded.Has(slot.Index) || m.GivenUp.Has(slot.Index) || m.Parked.Has(slot.Index)) {
+	if m := memoryOf(before)[i.Role]; i.Pod != "" && (m.Succeeded.Has(slot.Index) || m.GivenUp.Has(slot.Index)) {
 		c.violate("8 exactly once: a user restarts %s, which has ended or has no pod", slot)
 	}
 	h.answered[words] = true
@@ -201,8 +197,9 @@ func (h *history) mayEnd(p place, isTold bool, started state.IndexSet) bool {
 	return isTold || !started.Has(p.slot.Index) || len(h.fates[p]) > 0 && !slices.ContainsFunc(h.fates[p], func(f *fate) bool { return f.ran })
 }
 
-// checkEnded: no life ends without an incident, a resumption, scaling, or a lack of room for it, unless its pod was told to end before it ran; and
-// each incident ends one. As many replicas end as part of another's incident as the incidents count, and each has truly broken.
+// checkEnded: no life ends without an incident, a resumption or scaling, unless its pod was told to end before it ran; and
+// each incident ends one. As many replicas end as part of another's incident as the incidents count, and each has
+// truly broken.
 func (c *Checker) checkEnded(h *history, before, after *v1alpha1.TrainingJob, anew []v1alpha1.Incident) {
 	resumed := is(before, v1alpha1.ConditionSuspended) && !is(after, v1alpha1.ConditionSuspended)
 	old, memory := memoryOf(before), memoryOf(after)
@@ -212,11 +209,10 @@ func (c *Checker) checkEnded(h *history, before, after *v1alpha1.TrainingJob, an
 		for i := range int(before.Spec.Replicas(role)) {
 			slot := state.Slot{Role: role, Index: i}
 			was, now := lifeIn(before, old, slot), lifeIn(after, memory, slot)
-			parked := memory[role].Parked.Has(i) && !old[role].Parked.Has(i)
 			switch named, covered := covers(anew, slot); {
 			case named && was == now:
 				c.violate("8 exactly once: %s is restarted and stays in life %v", slot, was)
-			case was != now && !covered && !slices.Contains(joiners, slot) && !h.mayEnd(place{slot, was}, resumed || parked, old[role].Started):
+			case was != now && !covered && !slices.Contains(joiners, slot) && !h.mayEnd(place{slot, was}, resumed, old[role].Started):
 				c.violate("8 exactly once: life %v of %s ends and no restart is counted", was, slot)
 			}
 		}
@@ -289,7 +285,7 @@ func covers(incidents []v1alpha1.Incident, slot state.Slot) (named, covered bool
 
 // seesEnded reports whether the process that has just written has seen that the incident's pod ended, and says so: its cache may be behind.
 func (c *Checker) seesEnded(job *v1alpha1.TrainingJob, i *v1alpha1.Incident) bool {
-	if c.writer == nil || i.Reason == v1alpha1.ReasonVanished || i.Reason == v1alpha1.ReasonNodeIll {
+	if c.writer == nil || i.Reason == v1alpha1.ReasonVanished {
 		return false
 	}
 	pod, _ := c.writer.Process.Cache.Get(server.Pods, client.ObjectKey{Namespace: job.Namespace, Name: i.Pod}).(*corev1.Pod)

@@ -20,10 +20,6 @@ import (
 // checkCreate holds the create of a pod against the job.
 func (c *Checker) checkCreate(r *server.Request, pod *corev1.Pod, d *operator.Decision) {
 	h := c.of(d.UID())
-	if spare, isSpare := parseSpareName(d.From.Name, pod.Name); isSpare {
-		c.checkSpare(pod, d, spare)
-		return
-	}
 	slot, life, named := parsePodName(d.From.Name, pod.Name)
 	if !named {
 		c.violate("1 identity: %s is no name of a pod of %s", pod.Name, d.From.Name)
@@ -75,17 +71,6 @@ func versionOf(o metav1.Object) int64 {
 	return version
 }
 
-// checkSpare holds the create of a placeholder against the job as it was read.
-func (c *Checker) checkSpare(pod *corev1.Pod, d *operator.Decision, spare state.Slot) {
-	c.violateAll(ledger.Spare(d.From, pod))
-	switch wanted := d.From.Spec.ReplicaSpecs[spare.Role].Spares; {
-	case wanted == nil || spare.Index >= int(wanted.Count):
-		c.violate("5 bounds: spare %s is created", pod.Name)
-	case is(d.From, v1alpha1.ConditionFinished) || is(d.From, v1alpha1.ConditionSuspended) || d.From.Spec.IsSuspended():
-		c.violate("4 no work without cause: spare %s is created in phase %s", pod.Name, d.From.Status.Phase)
-	}
-}
-
 // checkFuture: who sees a pod of a later life knows that the job it has read is old, whether it leads or not.
 func (c *Checker) checkFuture(name string, d *operator.Decision, slot state.Slot, life state.Life) {
 	if d.Late {
@@ -121,8 +106,8 @@ func (c *Checker) checkWanted(name string, job *v1alpha1.TrainingJob, slot state
 		c.violate("6 lives: %s is created, the present life is %v", name, lifeIn(job, memory, slot))
 	case m.Succeeded.Has(slot.Index):
 		c.violate("13 success is not lost: %s is created, the replica has succeeded", name)
-	case m.GivenUp.Has(slot.Index) || m.Parked.Has(slot.Index):
-		c.violate("4 no work without cause: %s is created, the replica was given up or parked", name)
+	case m.GivenUp.Has(slot.Index):
+		c.violate("4 no work without cause: %s is created, the replica was given up", name)
 	case m.Started.Has(slot.Index):
 		c.violate("8 exactly once: %s is created although this life has started once and no status counts its end", name)
 	default:
@@ -171,7 +156,7 @@ func (c *Checker) isFenced(pod *corev1.Pod) bool {
 
 // checkBound: at most so many creations as there were reasons for.
 func (c *Checker) checkBound(h *history, job *v1alpha1.TrainingJob) {
-	if most := h.widest*(int(job.Status.Restarts)+1+h.resumes+h.scalings+h.parkings) + h.outside + h.moved; h.creates > most {
+	if most := h.widest*(int(job.Status.Restarts)+1+h.resumes+h.scalings) + h.outside + h.moved; h.creates > most {
 		c.violate("5 bounds: %d pods were created, with %d restarts, %d resumptions and %d deletions from outside at most %d can be",
 			h.creates, job.Status.Restarts, h.resumes, h.outside, most)
 	}

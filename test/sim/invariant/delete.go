@@ -35,7 +35,7 @@ func (c *Checker) checkDelete(r *server.Request, pod *corev1.Pod, d *operator.De
 		c.violate("3 fence: %s is deleted with a grace period of 0: it is gone before its node has ended it", pod.Name)
 	}
 	c.checkForce(r, pod, job)
-	if _, isSpare := parseSpareName(job.Name, pod.Name); !isSpare {
+	if pod.Labels[v1alpha1.LabelSpare] == "" {
 		c.checkReason(r, pod, d, job)
 	}
 }

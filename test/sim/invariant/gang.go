@@ -147,7 +147,7 @@ func (c *Checker) minimum(d *operator.Decision) (least, most int32) {
 			m := memory[role]
 			for i := range int(spec.Replicas(role)) {
 				slot := state.Slot{Role: role, Index: i}
-				isDone := m != nil && (m.Succeeded.Has(i) || m.GivenUp.Has(i) || m.Parked.Has(i))
+				isDone := m != nil && (m.Succeeded.Has(i) || m.GivenUp.Has(i))
 				isDone = isDone || unseen && c.of(d.UID()).hasEnded(place{slot, lifeIn(job, memory, slot)})
 				if !isDone && role != v1alpha1.Evaluator {
 					n++

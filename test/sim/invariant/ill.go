@@ -2,10 +2,8 @@ package invariant
 
 import (
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -15,82 +13,12 @@ import (
 	"github.com/trainingjob/operator/test/sim/operator"
 )
 
-// checkMove: a job leaves a node only while that says that jobs are to, as far as the process can know; in the node's own words; of a pod that is on
-// it; for free; not twice while it is avoided for that; and only if there is another one.
-func (c *Checker) checkMove(before *v1alpha1.TrainingJob, i *v1alpha1.Incident) {
-	seen := c.writer.Process.Cache
-	node, _ := seen.Get(server.Nodes, client.ObjectKey{Name: i.Node}).(*corev1.Node)
-	words, isIll := saysIll(node, operator.MovesFrom)
-	if !isIll { // the node of a pod that is gone is read from the API server
-		node, _ = c.world.Server.Get(server.Nodes, "", i.Node).(*corev1.Node)
-		words, isIll = saysIll(node, operator.MovesFrom)
-	}
-	pod, _ := seen.Get(server.Pods, client.ObjectKey{Namespace: before.Namespace, Name: i.Pod}).(*corev1.Pod)
-	isKnown := func(n v1alpha1.AvoidedNode) bool {
-		return n.Name == i.Node && n.Reason == v1alpha1.ReasonNodeIll && i.RestartTime.Before(&n.ExpirationTime)
-	}
-	switch {
-	case !isIll:
-		c.violate("22 ill nodes: %s leaves %q (%s), which does not show that it is unhealthy", i.Pod, i.Node, i.Message)
-	case !strings.HasPrefix(i.Message, operator.MovesFrom) || !strings.Contains(i.Message, words):
-		c.violate("22 ill nodes: %s leaves %s because of %q, the node shows %q", i.Pod, i.Node, i.Message, words)
-	case i.Cause != v1alpha1.CauseInfrastructure || i.Charged || i.ExitCode != nil:
-		c.violate("22 ill nodes: the move of %s from %s is charged, or recorded as a failure: %+v", i.Pod, i.Node, i)
-	case pod == nil || pod.Spec.NodeName != i.Node:
-		c.violate("22 ill nodes: %s leaves %s and is not on it", i.Pod, i.Node)
-	case slices.ContainsFunc(before.Status.AvoidedNodes, isKnown):
-		c.violate("22 ill nodes: %s leaves %s, which the job has left, or could not leave: %+v", i.Pod, i.Node, before.Status.AvoidedNodes)
-	case len(goodNodes(seen, avoidingAt(before, i.RestartTime))) == 0:
-		c.violate("22 ill nodes: %s leaves %s, and there is no other node", i.Pod, i.Node)
-	}
-}
-
-// saysIll returns the node's own words if the condition of that type says that it is ill.
-func saysIll(node *corev1.Node, kind corev1.NodeConditionType) (words string, isIll bool) {
-	if node == nil {
-		return "", false
-	}
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == kind && condition.Status == corev1.ConditionTrue {
-			return condition.Message, true
-		}
-	}
-	return "", false
-}
-
-// goodNodes returns the nodes of the cache that are well and that the job, as it was read, does not avoid.
-func goodNodes(seen *server.Cache, job *v1alpha1.TrainingJob) []string {
-	var good []string
-	for _, o := range seen.List(server.Nodes) {
-		node := o.(*corev1.Node)
-		if isUsable(node) && !isSaidIll(node) && !isAvoided(job, node.Name) {
-			good = append(good, node.Name)
-		}
-	}
-	return good
-}
-
-func isUsable(node *corev1.Node) bool {
-	isDown := func(condition corev1.NodeCondition) bool {
-		return condition.Type == corev1.NodeReady && condition.Status != corev1.ConditionTrue
-	}
-	_, isGone := saysIll(node, operator.Loses)
-	return len(node.Spec.Taints) == 0 && !isGone && !slices.ContainsFunc(node.Status.Conditions, isDown)
-}
-
 // isSaidIll reports whether new pods are to stay off the node.
 func isSaidIll(node *corev1.Node) bool {
-	_, isLeft := saysIll(node, operator.MovesFrom)
-	_, isLeftAlone := saysIll(node, operator.StaysOff)
-	_, isGone := saysIll(node, operator.Loses)
-	return isLeft || isLeftAlone || isGone
-}
-
-// avoidingAt returns the job with the nodes alone that it avoids at that time.
-func avoidingAt(job *v1alpha1.TrainingJob, now metav1.Time) *v1alpha1.TrainingJob {
-	job = job.DeepCopy()
-	job.Status.AvoidedNodes = slices.DeleteFunc(job.Status.AvoidedNodes, func(n v1alpha1.AvoidedNode) bool { return !now.Before(&n.ExpirationTime) })
-	return job
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		isSignal := c.Type == operator.Breaks || c.Type == operator.StaysOff || c.Type == operator.Loses
+		return isSignal && c.Status == corev1.ConditionTrue
+	})
 }
 
 // isAvoided reports whether the job, as it was read, avoids the node, or has: how long ago its process read it is not known.

@@ -146,16 +146,6 @@ func parsePodName(job, name string) (slot state.Slot, life state.Life, named boo
 	return state.Slot{}, state.Life{}, false
 }
 
-// parseSpareName returns which role's how manieth placeholder has that name: "<job>-<role>-spare-<i>".
-func parseSpareName(job, name string) (spare state.Slot, named bool) {
-	for _, role := range v1alpha1.Roles {
-		if i, found := strings.CutPrefix(name, job+"-"+strings.ToLower(string(role))+"-spare-"); found {
-			return state.Slot{Role: role, Index: atoi(i)}, strconv.Itoa(atoi(i)) == i
-		}
-	}
-	return state.Slot{}, false
-}
-
 // atoi returns a number, or -1, which no name has, for what is none.
 func atoi(text string) int {
 	n, err := strconv.Atoi(text)

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/local/server"
@@ -45,18 +44,11 @@ func differs(want, is *v1alpha1.TrainingJobSpec) string {
 		return "its roles"
 	}
 	for role := range want.ReplicaSpecs {
-		switch {
-		case want.Replicas(role) != is.Replicas(role):
+		if want.Replicas(role) != is.Replicas(role) {
 			return "the replicas of " + string(role)
-		case spares(want, role) != spares(is, role):
-			return "the spares of " + string(role)
 		}
 	}
 	return ""
-}
-
-func spares(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role) int32 {
-	return ptr.Deref(spec.ReplicaSpecs[role].Spares, v1alpha1.Spares{}).Count
 }
 
 // checkPodsOf: the pods are no more than the Kubeflow job requests.
@@ -68,12 +60,10 @@ func (c *Checker) checkPodsOf(job *v1alpha1.TrainingJob, want *v1alpha1.Training
 		}
 		if slot, _, named := parsePodName(job.Name, pod.Name); named {
 			pods[slot.Role]++
-		} else if spare, named := parseSpareName(job.Name, pod.Name); named {
-			pods[spare.Role]++
 		}
 	}
 	for _, role := range slices.Sorted(maps.Keys(pods)) {
-		if most := want.Replicas(role) + spares(want, role); pods[role] > most {
+		if most := want.Replicas(role); pods[role] > most {
 			c.violate("23 served: %d pods of %s, and the Kubeflow job requests %d", pods[role], role, most)
 		}
 	}
@@ -90,11 +80,11 @@ func (c *Checker) hearServed(request *server.Request, was, is *v1alpha1.Training
 }
 
 // fixed returns the part of a spec that may change only while the job is suspended (docs/api.md): all of it that draws of the generator change,
-// but the workers of an elastic job, and spares.
+// but the workers of an elastic job.
 func fixed(spec *v1alpha1.TrainingJobSpec) map[v1alpha1.Role]v1alpha1.ReplicaSpec {
 	roles := maps.Clone(spec.ReplicaSpecs)
 	for role, replicas := range roles {
-		if replicas.Spares = nil; role == v1alpha1.Worker && spec.Elastic != nil {
+		if role == v1alpha1.Worker && spec.Elastic != nil {
 			replicas.Replicas = nil
 		}
 		roles[role] = replicas

@@ -164,11 +164,6 @@ func (h *history) noteAvoided(was, now *v1alpha1.TrainingJobStatus, at time.Time
 
 // noteRecovery counts what Events of the recovery may tell of.
 func (h *history) noteRecovery(was, now *v1alpha1.TrainingJobStatus) {
-	if a, b := was.Memory.Roles[v1alpha1.Worker].Parked, now.Memory.Roles[v1alpha1.Worker].Parked; a != b {
-		h.parkings++
-		h.happened[v1alpha1.EventWorkersParked]++
-		h.happened[v1alpha1.EventWorkersUnparked]++
-	}
 	if meta.IsStatusConditionFalse(now.Conditions, v1alpha1.ConditionProgressing) && !meta.IsStatusConditionFalse(was.Conditions, v1alpha1.ConditionProgressing) {
 		h.happened[v1alpha1.ReasonProgressStalled]++
 		h.happened[v1alpha1.ReasonProgressUnread]++
@@ -176,7 +171,7 @@ func (h *history) noteRecovery(was, now *v1alpha1.TrainingJobStatus) {
 }
 
 // untold are the reasons of Events that tell of no transition of the status.
-var untold = []string{v1alpha1.EventEnvConflict, v1alpha1.EventSpareUsed, v1alpha1.EventSpareRefused, v1alpha1.EventDeletionRefused}
+var untold = []string{v1alpha1.EventEnvConflict, v1alpha1.EventDeletionRefused}
 
 // Event is called with each Event: 20, at most one for each transition, and after it.
 func (c *Checker) Event(d *operator.Decision, reason, note string) {

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/local/scheduler"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -92,7 +91,6 @@ func (c *Checker) checkProvenance(h *history, pod *corev1.Pod, job *v1alpha1.Tra
 	if n := len(template.Spec.Tolerations); len(got.Tolerations) >= n {
 		got.Tolerations = got.Tolerations[:n]
 	}
-	c.takeHomeOff(h, pod, &got, slot)
 	if len(job.Status.AvoidedNodes) > 0 || c.writer.Late || c.knowsIll() {
 		got.Affinity = template.Spec.Affinity
 	}
@@ -104,32 +102,6 @@ func (c *Checker) checkProvenance(h *history, pod *corev1.Pod, job *v1alpha1.Tra
 		if !ours && template.Labels[name] != value {
 			c.violate("16 provenance: %s has the label %s=%s from nowhere", pod.Name, name, value)
 		}
-	}
-}
-
-// takeHomeOff takes away that the pod prefers a node, which must be one that a former pod of its slot had.
-func (c *Checker) takeHomeOff(h *history, pod *corev1.Pod, got *corev1.PodSpec, slot state.Slot) {
-	home := scheduler.Prefers(pod)
-	if home == "" {
-		return
-	}
-	was := false
-	for at, fates := range h.fates {
-		was = was || at.slot == slot && slices.ContainsFunc(fates, func(f *fate) bool { return f.node == home })
-	}
-	if !was || scheduler.Avoids(pod, home) {
-		c.violate("16 provenance: %s prefers %s, where its replica never was, or which it avoids", pod.Name, home)
-	}
-	got.Affinity = got.Affinity.DeepCopy()
-	node := got.Affinity.NodeAffinity
-	node.PreferredDuringSchedulingIgnoredDuringExecution = slices.DeleteFunc(node.PreferredDuringSchedulingIgnoredDuringExecution, func(term corev1.PreferredSchedulingTerm) bool {
-		return scheduler.Names(term.Preference, corev1.NodeSelectorOpIn, home)
-	})
-	if len(node.PreferredDuringSchedulingIgnoredDuringExecution) == 0 && node.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		got.Affinity.NodeAffinity = nil
-	}
-	if *got.Affinity == (corev1.Affinity{}) {
-		got.Affinity = nil
 	}
 }
 

@@ -26,16 +26,16 @@ const User = "operator"
 
 // options are the operator's defaults, with one request at a time.
 var options = cluster.Options{Parallel: 1, WatchNodes: true, LostAfter: LostAfter, MaxCheckpointWait: time.Hour, Signals: nodes.Signals{
-	{Kind: nodes.ConditionSignal, Name: MovesFrom}: state.MoveFromNode,
-	{Kind: nodes.ConditionSignal, Name: StaysOff}:  state.AvoidNode,
-	{Kind: nodes.ConditionSignal, Name: Loses}:     state.LoseNode,
+	{Kind: nodes.ConditionSignal, Name: Breaks}:   state.BlameNode,
+	{Kind: nodes.ConditionSignal, Name: StaysOff}: state.AvoidNode,
+	{Kind: nodes.ConditionSignal, Name: Loses}:    state.LoseNode,
 }}
 
-// The types of node conditions by which jobs leave a node, stay off it, and lose it.
+// The types of node conditions that explain failures there, keep new pods off the node, and lose it.
 const (
-	MovesFrom = "GpuMemWatch"
-	StaysOff  = "KernelDeadlock"
-	Loses     = "MachineGone"
+	Breaks   = "GpuMemWatch"
+	StaysOff = "KernelDeadlock"
+	Loses    = "MachineGone"
 )
 
 // LostAfter is how long a node may be not ready before its pods count as lost.

@@ -150,8 +150,8 @@ func (t *training) fail(i *interruption, pod *corev1.Pod) {
 		if i.kind == exits {
 			t.charged++
 		} else { // given back when its node tells
-			t.After(deviceIsTold, func() { t.Tell(node, operator.MovesFrom, corev1.ConditionTrue) })
-			t.After(repair, func() { t.Tell(node, operator.MovesFrom, corev1.ConditionFalse) })
+			t.After(deviceIsTold, func() { t.Tell(node, operator.Breaks, corev1.ConditionTrue) })
+			t.After(repair, func() { t.Tell(node, operator.Breaks, corev1.ConditionFalse) })
 		}
 	case nodeDies:
 		t.Kill(node)

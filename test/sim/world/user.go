@@ -64,7 +64,7 @@ func (w *World) ReleaseQuota() bool {
 func Active(job *v1alpha1.TrainingJob) int32 {
 	var active int32
 	for _, status := range job.Status.ReplicaStatuses {
-		active += status.Active + status.Spares
+		active += status.Active
 	}
 	return active
 }
