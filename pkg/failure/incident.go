@@ -18,8 +18,8 @@ type Incident struct {
 	RuleMade bool
 	// FailedBy is the index of the rule of recovery.rules that fails the job; nil if none does.
 	FailedBy *int
-	// Joins is the incident of which this end is a part: one that begins now with another replica, or began a few seconds ago. It is nil if
-	// the end begins an incident itself.
+	// Joins is another replica's incident that contains this end. It begins now, or began a few seconds ago. It is nil if the end begins an
+	// incident itself.
 	Joins *v1alpha1.Incident
 	// Likewise are the other replicas that ended in the same way, at about the same time.
 	Likewise []state.Slot

@@ -39,8 +39,8 @@ func join(s *state.Snapshot, apart []Incident) {
 	}
 }
 
-// isOneIncident reports whether two ends can be of one incident: both count against a budget of the training, against that of evaluators, or
-// against that of losses which only a rule calls so.
+// isOneIncident reports whether two ends can be of one incident: both are charged, both are of evaluators, or only a rule makes both a loss. Each
+// of these kinds has budgets of its own.
 func isOneIncident(a, b *Incident) bool {
 	isEvaluators := func(incident *Incident) bool {
 		return incident.Role == v1alpha1.Evaluator && IsFailure(incident.Cause) && !IsLoss(incident.Cause)
@@ -48,7 +48,7 @@ func isOneIncident(a, b *Incident) bool {
 	return a.Charged && b.Charged || isEvaluators(a) && isEvaluators(b) || a.RuleMade && b.RuleMade
 }
 
-// latestIncident returns the incident of the status, of the last few seconds, of which the end is a part; nil if there is none.
+// latestIncident returns the incident of the last few seconds that contains the end; nil if the status has none.
 func latestIncident(s *state.Snapshot, incident *Incident) *v1alpha1.Incident {
 	for n := range s.Job.Status.Incidents {
 		known := &s.Job.Status.Incidents[n]
@@ -64,7 +64,7 @@ func latestIncident(s *state.Snapshot, incident *Incident) *v1alpha1.Incident {
 	return nil
 }
 
-// Begun returns those of the restarts that begin an incident. The others join one.
+// Begun returns the restarts that begin an incident. The others join one.
 func Begun(restarts []Incident) []Incident {
 	var begun []Incident
 	for n := range restarts {

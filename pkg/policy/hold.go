@@ -79,7 +79,8 @@ func waitForPeers(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.T
 		"%s; the job waits a moment for the exits of its peers.", failure.Describe(f)))}, until
 }
 
-// hasPeer reports whether a replica runs or starts whose end would explain that of a rank: another rank of a collective, or a parameter server.
+// hasPeer reports whether a replica runs or starts whose end would explain the end of a rank: another rank of a collective, or a parameter
+// server.
 func hasPeer(s *state.Snapshot) bool {
 	return s.Any(func(r *state.Replica) bool {
 		isPeer := r.Slot.Role == v1alpha1.PS || state.IsMember(&s.Job.Spec, r.Slot.Role)

@@ -65,6 +65,7 @@ var worlds = []scenario{
 		r.CreatePod("j-worker-spare-0", func(pod *corev1.Pod) {
 			pod.Labels = map[string]string{v1alpha1.LabelJobUID: string(r.Job().UID), v1alpha1.LabelSpare: "worker"}
 			pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(r.Job(), v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))}
+			pod.Spec.Containers = []corev1.Container{{Name: "pause", Image: "pause"}}
 		})
 		r.DeletePod(world.User, r.pod("worker-1")) // the operator hears of its replicas only, or looks when it starts
 		r.until("the spare is gone", func() bool { return len(r.Pods()) == 2 && r.pod("worker-1") != nil })

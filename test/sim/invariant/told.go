@@ -28,7 +28,7 @@ type heard struct {
 type transition struct {
 	kind            statushistory.Kind
 	attempt, number int32
-	begin           metav1.Time
+	begin, end      metav1.Time
 }
 
 // Told checks what a recorded plan adds to the metrics: nothing twice, nothing that takes longer than the job is old, and no more than
@@ -64,7 +64,7 @@ func (c *Checker) transition(h *heard, t *statushistory.Transition, age float64)
 	default:
 		return
 	}
-	key := transition{t.Kind, t.Attempt, t.Number, t.Begin}
+	key := transition{t.Kind, t.Attempt, t.Number, t.Begin, t.End}
 	if h.once[key] {
 		c.violate("8 exactly once: %s of attempt %d, restart %d, happens twice: %v to %v", t.Kind, t.Attempt, t.Number, t.Begin, t.End)
 	}

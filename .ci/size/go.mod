@@ -1,0 +1,3 @@
+module github.com/trainingjob/operator/size
+
+go 1.26.0
