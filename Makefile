@@ -121,6 +121,7 @@ lint: ## run golangci-lint on the operator, the lab and the release; on what nee
 	cd test/lab && ../../.ci/progress "golangci-lint, the lab" $(tool) golangci-lint run --config ../../.golangci.yml
 	cd test/lab/dns && ../../../.ci/progress "golangci-lint, the lab's DNS" $(tool) golangci-lint run --config ../../../.golangci.yml
 	cd .ci/release && ../../.ci/progress "golangci-lint, the release" $(tool) golangci-lint run --config ../../.golangci.yml
+	cd .ci/size && ../../.ci/progress "golangci-lint, the size budgets" $(tool) golangci-lint run --config ../../.golangci.yml
 
 .PHONY: licenses
 licenses: bin/licenses ## compare the licences of all modules in the programs with an allow-list
