@@ -235,7 +235,7 @@ func (c *Checker) joiners(h *history, before, after *v1alpha1.TrainingJob, anew 
 			slot := state.Slot{Role: role, Index: i}
 			was, now := lifeIn(before, old, slot), lifeIn(after, memory, slot)
 			_, covered := covers(anew, slot)
-			if was != now && !covered && memory[role].NextStarts[i] != old[role].NextStarts[i] && c.roleBroke(h, before, slot, was) {
+			if was != now && !covered && memory[role].NextStarts[i] > old[role].NextStarts[i] && c.roleBroke(h, before, slot, was) {
 				list = append(list, slot)
 			}
 		}
