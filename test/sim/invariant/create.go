@@ -46,7 +46,7 @@ func (c *Checker) checkCreate(r *server.Request, pod *corev1.Pod, d *operator.De
 	}
 	stays := strict && c.world.Job().DeletionTimestamp.IsZero() // else the garbage collector takes the job's other children away meanwhile
 	c.checkGang(h, pod, d, life, stays)
-	c.checkProvenance(h, r.Object.(*corev1.Pod), d.From, slot)
+	c.checkProvenance(r.Object.(*corev1.Pod), d.From, slot)
 	c.checkPlacement(r.Object.(*corev1.Pod), d)
 	if stays { // who comes late may come when the job is gone, and its key with it
 		c.checkKey(pod, d.From)

@@ -134,11 +134,6 @@ func (h *history) noteTransitions(before, after *v1alpha1.TrainingJob) {
 		clear(h.ranks)
 	}
 	h.noteAsked(before.Status.CheckpointRequest, after.Status.CheckpointRequest)
-	if before.Status.Attempt != after.Status.Attempt {
-		h.happened[v1alpha1.EventRestarting]++
-	} else if before.Status.Restarts != after.Status.Restarts || ledger.Joined(&before.Status, &after.Status) > 0 {
-		h.happened[v1alpha1.EventReplicaRestarting]++
-	}
 	if c := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionScheduled); c != nil && slices.Contains(waits, c.Reason) {
 		if b := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionScheduled); b == nil || b.Reason != c.Reason {
 			h.happened[c.Reason]++
@@ -164,6 +159,12 @@ func (h *history) noteAvoided(was, now *v1alpha1.TrainingJobStatus, at time.Time
 
 // noteRecovery counts what Events of the recovery may tell of.
 func (h *history) noteRecovery(was, now *v1alpha1.TrainingJobStatus) {
+	switch {
+	case was.Attempt != now.Attempt:
+		h.happened[v1alpha1.EventRestarting]++
+	case was.Restarts != now.Restarts || ledger.Joined(was, now) > 0:
+		h.happened[v1alpha1.EventReplicaRestarting]++
+	}
 	if meta.IsStatusConditionFalse(now.Conditions, v1alpha1.ConditionProgressing) && !meta.IsStatusConditionFalse(was.Conditions, v1alpha1.ConditionProgressing) {
 		h.happened[v1alpha1.ReasonProgressStalled]++
 		h.happened[v1alpha1.ReasonProgressUnread]++

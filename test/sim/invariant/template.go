@@ -69,7 +69,7 @@ func (c *Checker) checkMeeting(h *history, pod *corev1.Pod, job *v1alpha1.Traini
 }
 
 // checkProvenance: a pod is the user's template and the documented injections, nothing else.
-func (c *Checker) checkProvenance(h *history, pod *corev1.Pod, job *v1alpha1.TrainingJob, slot state.Slot) {
+func (c *Checker) checkProvenance(pod *corev1.Pod, job *v1alpha1.TrainingJob, slot state.Slot) {
 	template := job.Spec.ReplicaSpecs[slot.Role].Template
 	got := pod.Spec // a copy of what is changed below only
 	if scheduling := job.Spec.Scheduling; scheduling != nil {
