@@ -178,7 +178,7 @@ func TestOverridesSetNothingThatKueueCounts(t *testing.T) {
 	plain := serve(t, held).Child.Spec
 	for _, patch := range []string{
 		`{"suspend":false}`, `{"Suspend":false}`, `{"ſuspend":false}`, `{"suspend":null}`, `{"recovery":{"maxRestarts":7},"suspend":false}`,
-		`{"replicaSpecs":{"Worker":{"replicas":6}}}`, `{"replicaSpecs":{"Worker":{"spares":{"count":3}}}}`, `{"elastic":{"minReplicas":1,"maxReplicas":9}}`,
+		`{"replicaSpecs":{"Worker":{"replicas":6}}}`, `{"elastic":{"minReplicas":1,"maxReplicas":9}}`,
 		`{"scheduling":{"gang":"None"}}`, `{"framework":"Custom"}`, `{"managedBy":"other"}`, `{"topology":{}}`,
 	} {
 		job := read(t, held)
