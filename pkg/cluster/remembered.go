@@ -72,14 +72,14 @@ func (c *Cluster) SawGone(pod *corev1.Pod) {
 	})
 }
 
-// lastVersions returns the last versions of the pods that the snapshot misses. It forgets all others: their lives are over, or
-// their success counts.
+// lastVersions returns the last versions of the pods that the snapshot misses, and of pods in slots that the job no longer has. It forgets all
+// others: their lives are over, or their success counts.
 func (c *Cluster) lastVersions(s *state.Snapshot) []state.Pod {
 	var last []state.Pod
 	c.memo(s.Job, func(m *jobMemo) {
 		maps.DeleteFunc(m.gone, func(_ string, p state.Pod) bool {
 			r := s.Replica(p.Slot)
-			return !s.Misses(r) || r.Life != s.LifeOf(&p)
+			return r != nil && !s.Misses(r) || s.Life(p.Slot) != s.LifeOf(&p)
 		})
 		last = slices.Collect(maps.Values(m.gone))
 	})

@@ -57,6 +57,15 @@ func TestAPodThatThisProcessNeverSawGetsItsNextLife(t *testing.T) {
 	}
 }
 
+// A pod that had a node and is gone may have run. Its slot gets another life also if the job has lost and regained the slot meanwhile.
+func TestAPodThatIsGoneFromARemovedSlotGetsItsNextLife(t *testing.T) {
+	job := builder.Job("j", builder.Workers(1), builder.Elastic(1, 4), builder.StartedAt(0), created)
+	p := plan.Make(builder.Snapshot(job, builder.Running("worker", 0), builder.Gone("worker", 1)))
+	if got := p.Status.Memory.Roles[v1alpha1.Worker].Replacements; got != "1:1" {
+		t.Errorf("replacements %q, want 1:1", got)
+	}
+}
+
 // A succeeded replica never runs again, but one that scaling removed begins anew when it comes back.
 func TestAWorkerThatSucceededAndWasScaledAwayComesBack(t *testing.T) {
 	job := builder.Job("j", builder.Workers(2), builder.Elastic(1, 4), builder.StartedAt(0), created,

@@ -57,9 +57,11 @@ func forgetTakenAway(s *state.Snapshot, memory state.Memory) {
 // takenAway returns the removed slots that have a pod in their present life, or had one that ended.
 func takenAway(s *state.Snapshot) map[state.Slot]bool {
 	slots := map[state.Slot]bool{}
-	for i := range s.Pods {
-		if p := &s.Pods[i]; s.Memory[p.Slot.Role] != nil && !s.InRange(p.Slot) && p.Life == s.Life(p.Slot) {
-			slots[p.Slot] = true
+	for _, pods := range [][]state.Pod{s.Pods, s.Gone} {
+		for i := range pods {
+			if p := &pods[i]; s.Memory[p.Slot.Role] != nil && !s.InRange(p.Slot) && p.Life == s.Life(p.Slot) {
+				slots[p.Slot] = true
+			}
 		}
 	}
 	for role, m := range s.Memory {

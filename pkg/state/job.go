@@ -159,10 +159,12 @@ func Shape(spec *v1alpha1.TrainingJobSpec) string {
 	return strconv.FormatUint(hash.Sum64(), 36)
 }
 
-// ChangedUnseen reports whether the job has another shape than its pods: it was suspended, changed and resumed between two reconciles.
+// ChangedUnseen reports whether the job has another shape than its pods: it was suspended, changed and resumed between two reconciles, or while
+// its ranks save a checkpoint.
 func (s *Snapshot) ChangedUnseen() bool {
 	was := s.Job.Status.Memory.Shape
-	return was != "" && s.Job.Generation != s.Job.Status.ObservedGeneration && was != Shape(&s.Job.Spec)
+	mayHaveChanged := s.Job.Generation != s.Job.Status.ObservedGeneration || s.Job.Status.CheckpointRequest != nil
+	return was != "" && mayHaveChanged && was != Shape(&s.Job.Spec)
 }
 
 // FirstAttempt returns the first attempt of the job: the value of its annotation, or 0 without one. It returns an error with a correction

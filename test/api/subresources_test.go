@@ -26,6 +26,7 @@ var harmless = map[string]map[string]string{
 	"trainingjob-queued":           {"trainingjobs/scale": workersOnly, "trainingjobs/status": noSpec},
 	"trainingjob-queued-size":      {"trainingjobs/scale": "the adapter suspends the job a moment later, as docs/kueue.md says", "trainingjobs/status": noSpec},
 	"trainingjob-queued-orphans":   {"trainingjobs/scale": workersOnly, "trainingjobs/status": noSpec},
+	"trainingjob-carried-status":   {"trainingjobs/scale": workersOnly, "trainingjobs/status": noSpec},
 	"trainingjob-default-queue":    {"trainingjobs/scale": "none is created", "trainingjobs/status": "none is created"},
 	"trainingjob-confine-pods":     {"pods/*": "trainingjob-confine-children refuses all subresources"},
 }
@@ -58,7 +59,7 @@ func TestEveryPolicyMindsEverySubresource(t *testing.T) {
 			}
 		}
 	}
-	if policies != 14 {
+	if policies != 15 {
 		t.Errorf("%d policies were looked at", policies)
 	}
 }
