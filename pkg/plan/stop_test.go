@@ -105,8 +105,13 @@ func TestAJobThatIsChangedWhileItsRanksAreAskedIsNotResumedUnseen(t *testing.T) 
 		t.Errorf("%s, shape %s, want to be suspended with the new one", got.Phase, got.Memory.Shape)
 	}
 	asked.Spec.Suspend, asked.Generation = nil, 3
-	if got := plan.Make(builder.Snapshot(asked, both("")...)).Status; got.Phase != v1alpha1.PhaseSuspended || got.Reason != v1alpha1.ReasonFormerPodsEnding {
-		t.Errorf("resumed: %s %s, want the old pods to end first", got.Phase, got.Reason)
+	resumed := after(t, builder.Snapshot(asked, both("")...))
+	if got := resumed.Status; got.CheckpointRequest == nil || got.Memory.Shape != shape || got.Phase != v1alpha1.PhaseRunning {
+		t.Errorf("resumed: %s, request %+v, shape %s, want the ranks to save first", got.Phase, got.CheckpointRequest, got.Memory.Shape)
+	}
+	saved := plan.Make(builder.Snapshot(resumed, both("", builder.SavedFor(asked.Status.CheckpointRequest.ID))...)).Status
+	if saved.Phase != v1alpha1.PhaseSuspended || saved.Reason != v1alpha1.ReasonFormerPodsEnding {
+		t.Errorf("resumed and saved: %s %s, want the old pods to end first", saved.Phase, saved.Reason)
 	}
 }
 
