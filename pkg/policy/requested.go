@@ -51,7 +51,9 @@ func requestedIncident(s *state.Snapshot, request *state.Request) failure.Incide
 // suspended rules because a suspended job has no pods. It ends only when the pods from before the suspension are gone or can no
 // longer act. It gives every replica its next life, so that no old pod counts as a failure.
 func suspended(s *state.Snapshot) (*Ruling, time.Time) {
-	if (s.Job.Spec.IsSuspended() || s.ChangedUnseen()) && !s.Is(v1alpha1.ConditionSuspended) {
+	// a job that continues while it waits creates missing pods, which must not meet pods of another shape
+	isChangedInFull := s.ChangedUnseen() && !s.Any(func(r *state.Replica) bool { return r.State == state.Missing })
+	if (s.Job.Spec.IsSuspended() || isChangedInFull) && !s.Is(v1alpha1.ConditionSuspended) {
 		reason := v1alpha1.ReasonSuspended
 		if isQueued(s.Job) {
 			reason = v1alpha1.ReasonQueued
