@@ -8,7 +8,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// togetherFor is how long after an incident other replicas may end as part of it.
+// togetherFor is how long after an incident other replicas may end as part of it, unless the first one runs again before.
 const togetherFor = 5 * time.Second
 
 // join makes one incident of the ends of replicas that restart without the whole job. Replicas share a file server, a network, a data set and
@@ -57,7 +57,9 @@ func latestIncident(s *state.Snapshot, incident *Incident) *v1alpha1.Incident {
 		}
 		isPresent := known.Attempt == s.Job.Status.Attempt && known.Scope != v1alpha1.ScopeJob
 		beganBefore := s.NextStart(SlotOf(&incident.Failure)).Before(known.RestartTime.Time)
-		if isPresent && beganBefore && isOneIncident(&Incident{Incident: *known}, incident) {
+		r := s.Replica(SlotOf(&known.Failure))
+		isOver := r != nil && r.State == state.Running
+		if isPresent && beganBefore && !isOver && isOneIncident(&Incident{Incident: *known}, incident) {
 			return known
 		}
 	}

@@ -53,6 +53,7 @@ func TestReplicasThatEndTogetherAreOneIncident(t *testing.T) {
 		{"agents of torchrun that meet outside the job", job(pytorch, outside), failedWorkers(12), workersJoin(12)},
 		{"another end within seconds", job(known(27*second, v1alpha1.ScopeReplica)), one(30), restart(0, "worker-1 Retryable Replica joins")},
 		{"one that comes later", job(known(20*second, v1alpha1.ScopeReplica)), one(30), restart(0, "worker-1 Retryable Replica charged")},
+		{"after the first runs again", job(known(27*second, v1alpha1.ScopeReplica)), append(one(30), builder.Running("worker", 3)), restart(0, "worker-1 Retryable Replica charged")},
 		{"the new life of a replica of the incident", job(known(27*second, v1alpha1.ScopeReplica),
 			builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{NextStarts: "1:1767614427"})), one(30), restart(0, "worker-1 Retryable Replica charged")},
 	})

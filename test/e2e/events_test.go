@@ -35,7 +35,6 @@ var _ = Describe("Events", func() {
 		j.runs(0, 0)
 		j.exits(137, "worker-0")
 		j.runs(0, 1)
-		j.waitsOutIncident()
 		j.exits(143, "worker-2")
 		j.runs(0, 2)
 		j.tells(v1alpha1.EventReplicaRestarting, "worker-0", "137")
