@@ -247,7 +247,6 @@ func TestAStolenTokenMakesOnlyTheChildrenOfJobs(t *testing.T) {
 		s.creates(t, "a Lease of a job", lease("mine-progress", s.running), "named after their TrainingJob"),
 		s.creates(t, "a Lease of nobody", lease("mine-progress", nil), notOfAJob),
 		s.creates(t, "a leader's Lease elsewhere", lease(operatorName, nil), notOfAJob),
-		s.creates(t, "a Lease in kube-system", in("kube-system", lease("mine-progress", s.running)), "writes nothing in namespace kube-system"),
 		s.patches(t, "the own election", election, `{"spec": {"holderIdentity": "me"}}`, ""),
 		s.creates(t, "a key", s.secret("mine-12345678-ssh", corev1.SecretTypeSSHAuth, s.running), ""),
 		s.creates(t, "a key of nobody", s.secret("mine-12345678-ssh", corev1.SecretTypeSSHAuth, nil), notOfAJob),

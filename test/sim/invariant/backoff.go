@@ -52,7 +52,7 @@ func (c *Checker) checkBackOff(h *history, before, after *v1alpha1.TrainingJob) 
 		h.backOffs.promise(after, &anew[i], rows)
 	}
 	for _, slot := range c.joiners(h, before, after, anew) {
-		now := metav1.NewTime(c.world.Clock.Now().Truncate(time.Second))
+		now := metav1.NewTime(c.writer.At.Truncate(time.Second)) // not that of the write, which can be slow
 		ended := v1alpha1.Incident{Failure: v1alpha1.Failure{Role: slot.Role, Index: int32(slot.Index)}, Scope: scopeOf(&before.Spec, slot), RestartTime: now}
 		h.backOffs.promise(after, &ended, rows)
 	}

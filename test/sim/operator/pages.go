@@ -19,6 +19,7 @@ type pages struct {
 	pod     types.UID
 	last    []byte
 	shown   cluster.Shown
+	every   time.Duration
 	next    time.Time
 	// asked are the reads of the ranks' stacks; nil if the job does not hang.
 	asked *asked
@@ -76,9 +77,21 @@ func (p *pages) Watch(_ client.ObjectKey, page cluster.Page) cluster.Shown {
 		p.pod, p.shown = page.Pod, cluster.Shown{}
 	}
 	body, err := p.process.world.Page(page.Pod)
-	now := p.process.world.Clock.Now()
-	p.last, p.shown, p.next = body, p.shown.After(now, body, err), now.Add(page.Every)
+	p.shown, p.every = p.shown.After(p.process.world.Clock.Now(), body, err), page.Every
+	p.read(body)
 	return p.shown
+}
+
+func (p *pages) read(body []byte) {
+	p.last, p.next = body, p.process.world.Clock.Now().Add(p.every)
+}
+
+// clear forgets that there is news: each read of the page wakes the process once, even if a reconcile ends before it looks at the page.
+func (p *pages) clear() {
+	if p.hasNews() {
+		body, _ := p.process.world.Page(p.pod)
+		p.read(body)
+	}
 }
 
 // Forget implements cluster.Pages.

@@ -153,6 +153,7 @@ func (p *Process) Wakes() time.Time { return p.queue.At() }
 func (p *Process) Reconcile() {
 	p.Reconciles++
 	p.queue.Clear()
+	p.pages.clear()
 	p.decision = nil
 	again, err := reconcile.Pass(context.Background(), pass{p.cluster, p}, p.key, p.recorded)
 	p.decision = nil

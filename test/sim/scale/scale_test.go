@@ -30,7 +30,7 @@ const (
 	statusBytes                   = 64 << 10
 	eventsOfAnIncident            = 3
 	// passesAtMost is how many passes a transition of all pods of the largest job takes at most, passesOfCollective one of the collective's.
-	passesAtMost, passesOfCollective = 80, 18
+	passesAtMost, passesOfCollective = 80, 25
 	// memory is how much the whole test may take.
 	memory = 4 << 30
 )
