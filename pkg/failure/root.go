@@ -89,8 +89,8 @@ func exitCode(f *v1alpha1.Failure) int32 {
 	return ptr.Deref(f.ExitCode, 0)
 }
 
-// Restarts returns the restarts for the failures, which are sorted by inOrder. One failure of scope Job restarts the whole job, once. Else
-// each failed replica or role restarts by itself, and those that end together are one incident.
+// Restarts returns the restarts for the failures, which are sorted by inOrder. One failure of scope Job restarts the whole job, once. One of
+// scope Role restarts its role, once. Else each failed replica restarts by itself. Those that end together are one incident.
 func Restarts(s *state.Snapshot, broken []Incident) []Incident {
 	first := slices.IndexFunc(broken, func(incident Incident) bool { return incident.Scope == v1alpha1.ScopeJob })
 	if first >= 0 {
@@ -103,10 +103,11 @@ func Restarts(s *state.Snapshot, broken []Incident) []Incident {
 		return broken[i : i+1]
 	}
 	var apart []Incident
-	for _, incident := range broken {
-		ofItsRole := func(other Incident) bool { return other.Role == incident.Role }
-		if incident.Scope != v1alpha1.ScopeRole || !slices.ContainsFunc(apart, ofItsRole) {
-			apart = append(apart, incident)
+	for n := range broken {
+		incident := &broken[n]
+		ofItsRole := slices.IndexFunc(broken, func(other Incident) bool { return other.Role == incident.Role && other.Scope == v1alpha1.ScopeRole })
+		if ofItsRole < 0 || ofItsRole == n || IsFatal(*incident) {
+			apart = append(apart, *incident)
 		}
 	}
 	join(s, apart)

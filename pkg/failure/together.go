@@ -24,7 +24,7 @@ const togetherFor = 5 * time.Second
 func join(s *state.Snapshot, apart []Incident) {
 	for n := range apart {
 		incident := &apart[n]
-		incident.Joins = latestIncident(s, incident)
+		incident.Joins = Latest(s, incident)
 		first := slices.IndexFunc(apart[:n], func(before Incident) bool { return before.Joins == nil && isOneIncident(&before, incident) })
 		if incident.Joins == nil && first >= 0 {
 			incident.Joins = &apart[first].Incident
@@ -39,17 +39,16 @@ func join(s *state.Snapshot, apart []Incident) {
 	}
 }
 
-// isOneIncident reports whether two ends can be of one incident: both are charged, both are of evaluators, or only a rule makes both a loss. Each
-// of these kinds has budgets of its own.
+// isOneIncident reports whether two ends can be of one incident: both are charged to the job, both to its evaluators, or only a rule makes both a
+// loss. Each of these kinds has budgets of its own.
 func isOneIncident(a, b *Incident) bool {
-	isEvaluators := func(incident *Incident) bool {
-		return incident.Role == v1alpha1.Evaluator && IsFailure(incident.Cause) && !IsLoss(incident.Cause)
-	}
-	return a.Charged && b.Charged || isEvaluators(a) && isEvaluators(b) || a.RuleMade && b.RuleMade
+	ofEvaluators := a.Role == v1alpha1.Evaluator
+	costs := func(i *Incident) bool { return i.Charged || ofEvaluators && IsFailure(i.Cause) && !IsLoss(i.Cause) }
+	return ofEvaluators == (b.Role == v1alpha1.Evaluator) && (costs(a) && costs(b) || a.RuleMade && b.RuleMade)
 }
 
-// latestIncident returns the incident of the last few seconds that contains the end; nil if the status has none.
-func latestIncident(s *state.Snapshot, incident *Incident) *v1alpha1.Incident {
+// Latest returns the incident of the last few seconds that contains the end; nil if the status has none.
+func Latest(s *state.Snapshot, incident *Incident) *v1alpha1.Incident {
 	for n := range s.Job.Status.Incidents {
 		known := &s.Job.Status.Incidents[n]
 		if s.Now.Sub(known.RestartTime.Time) > togetherFor {

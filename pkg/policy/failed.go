@@ -18,7 +18,8 @@ func failed(s *state.Snapshot) (*Ruling, time.Time) {
 	if fatal := failure.FatalEvidence(s); fatal != nil {
 		return failFatally(s, fatal), time.Time{}
 	}
-	incidents := failure.Restarts(s, toRestart(s, failure.Find(s)))
+	restartable := slices.DeleteFunc(failure.Find(s), func(incident failure.Incident) bool { return isGivenUp(s, &incident) })
+	incidents := failure.Restarts(s, restartable)
 	if len(incidents) == 0 {
 		return nil, time.Time{}
 	}
@@ -52,22 +53,21 @@ func isBeingGivenUp(s *state.Snapshot, r *state.Replica) bool {
 	return isGivenUp(s, &incident)
 }
 
-// isGivenUp reports whether the failure is given up: an evaluator's failure that is fatal or beyond its own budget. A user's rule
-// that fails the job for it comes first.
+// isGivenUp reports whether the failure is given up: an evaluator's failure that is fatal, or begins an incident beyond its own budget. A user's
+// rule that fails the job for it comes first.
 func isGivenUp(s *state.Snapshot, incident *failure.Incident) bool {
 	switch {
 	case incident.Role != v1alpha1.Evaluator || !failure.IsFailure(incident.Cause) || incident.FailedBy != nil:
+		return false
+	case failure.IsFatal(*incident):
+		return true
+	case failure.Latest(s, incident) != nil:
 		return false
 	case incident.RuleMade:
 		return s.Job.Status.ReplicaStatuses[v1alpha1.Evaluator].Restarts >= budget.Limit(&s.Job.Spec, v1alpha1.BudgetRuleMadeLosses)
 	case failure.IsLoss(incident.Cause):
 		return false
 	default:
-		return failure.IsFatal(*incident) || int32(len(budget.Used(s, v1alpha1.BudgetEvaluatorRestarts))) >= budget.Limit(&s.Job.Spec, v1alpha1.BudgetEvaluatorRestarts)
+		return int32(len(budget.Used(s, v1alpha1.BudgetEvaluatorRestarts))) >= budget.Limit(&s.Job.Spec, v1alpha1.BudgetEvaluatorRestarts)
 	}
-}
-
-// toRestart returns the failures that need a restart. It leaves out failures that are given up.
-func toRestart(s *state.Snapshot, failures []failure.Incident) []failure.Incident {
-	return slices.DeleteFunc(failures, func(incident failure.Incident) bool { return isGivenUp(s, &incident) })
 }

@@ -77,3 +77,50 @@ func TestTheExitOfAWorkerWaitsForTheParameterServers(t *testing.T) {
 		{"a lost server explains its workers", job(), now(60*second, builder.Running("ps", 0), builder.NodeLost("node-ps-0", 29*second)), lost(0, "ps-0 Infrastructure Job free")},
 	})
 }
+
+// The limit of evaluatorRestarts, 3 here, is used up.
+func TestAnEvaluatorThatEndsWithAnotherIsPartOfItsIncident(t *testing.T) {
+	evaluator := func(at time.Duration) v1alpha1.Incident {
+		return v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Evaluator, Cause: v1alpha1.CauseRetryable, Pod: "j-evaluator-0", Time: builder.Time(at)},
+			Scope: v1alpha1.ScopeReplica, RestartTime: builder.Time(at)}
+	}
+	job := func(known v1alpha1.Incident) *v1alpha1.TrainingJob {
+		return builder.Job("j", builder.Workers(1), builder.Evaluators(2), builder.MaxRestarts(3), builder.RunsSince(0), builder.Incidents(known),
+			builder.Charged(v1alpha1.BudgetEvaluatorRestarts, 1*second, 2*second, 27*second))
+	}
+	ends := func(code int32) []builder.SnapshotOption {
+		return seen(builder.Running("worker", 0), builder.Failed("evaluator", 1, builder.Exit(code), builder.At(30*second)), builder.Now(30*second))
+	}
+	check(t, []judgeCase{
+		{"it is replaced beyond the budget", job(evaluator(27 * second)), ends(1), restart(0, "evaluator-1 Retryable Replica joins")},
+		{"it is left after another incident", job(evaluator(20 * second)), ends(1), judged{}},
+		{"it is left after a fatal exit", job(evaluator(27 * second)), ends(127), judged{}},
+	})
+}
+
+func TestAWorkerDoesNotJoinTheIncidentOfAnEvaluator(t *testing.T) {
+	lossByRule := builder.Rules(v1alpha1.RecoveryRule{Name: "link", ExitCodes: []int32{77}, Cause: v1alpha1.CauseInfrastructure})
+	check(t, []judgeCase{{"a rule makes both a loss", builder.Job("j", builder.Workers(1), builder.Evaluators(1), lossByRule, builder.RunsSince(0)),
+		seen(builder.Failed("worker", 0, builder.Exit(77)), builder.Failed("evaluator", 0, builder.Exit(77))),
+		lost(0, "worker-0 Infrastructure Replica free", "evaluator-0 Infrastructure Replica free")}})
+}
+
+// A restart of the role restarts the replicas that would restart alone, whichever ended first.
+func TestARoleThatRestartsCoversItsReplicas(t *testing.T) {
+	ofTheRole := builder.Rules(v1alpha1.RecoveryRule{Name: "shard", ExitCodes: []int32{42}, Scope: v1alpha1.ScopeRole})
+	job := func() *v1alpha1.TrainingJob {
+		return builder.Job("j", builder.Workers(3), ofTheRole, builder.RunsSince(0))
+	}
+	at := func(role, replica time.Duration) []builder.SnapshotOption {
+		return seen(builder.Failed("worker", 0, builder.Exit(42), builder.At(role)), builder.Failed("worker", 1, builder.Exit(1), builder.At(replica)),
+			builder.Running("worker", 2), builder.Now(30*second))
+	}
+	check(t, []judgeCase{
+		{"the role first", job(), at(27*second, 28*second), restart(0, "worker-0 Retryable Role charged")},
+		{"a replica first", job(), at(28*second, 27*second), restart(0, "worker-0 Retryable Role charged")},
+	})
+	got := policy.Judge(builder.Snapshot(job(), at(28*second, 27*second)...)).Restarts
+	if len(got) != 1 || got[0].Followers != 2 {
+		t.Errorf("%+v, want one restart with 2 followers", got)
+	}
+}
