@@ -37,8 +37,8 @@ SEEDS ?= 1000000
 # What make test-chaos hands to test/chaos: --ginkgo.focus=Nodes, --ginkgo.seed=1 ...
 CHAOS_ARGS ?= --ginkgo.no-color
 # The version from which make test-upgrade upgrades, and to which it goes back: a tag or commit of this repository. There is no release
-# yet; since this commit the API has got fields of spec and of status.
-FORMER ?= 65e75090ec
+# yet; since this commit the API has lost spares, the progress Lease and parked workers.
+FORMER ?= c4737f94
 # The commit that make vulncheck compares with, and for how long make fuzz runs each target.
 BASE     ?= HEAD
 FUZZTIME ?= 30s
