@@ -23,18 +23,18 @@ ifeq ($(REGISTRY),)
 $(error which registry has the images? Write make $(firstword $(needs_registry)) REGISTRY=registry.example.com/team)
 endif
 endif
-# The specs of test/e2e that need no add-on, as a label filter; what the others need is ADD_ONS, made by make test-gang.
+# The specs of test/api/e2e that need no add-on, as a label filter; what the others need is ADD_ONS, made by make test-gang.
 PLAIN := !Volcano && !Coscheduling && !Kueue
 ADD_ONS := volcano coscheduling kueue kueue-adapter
 # Controllers of training jobs by others that make bench-peers measures, beside Volcano's.
 PEERS := jobset lws trainer training-operator
 # How often two gangs contend for the nodes of one in make test-gang.
 ROUNDS ?= 50
-# What make e2e hands to test/e2e: by default it leaves out what needs a lab's audit log and the operator's process, too.
+# What make e2e hands to test/api/e2e: by default it leaves out what needs a lab's audit log and the operator's process, too.
 E2E_ARGS ?= --ginkgo.label-filter='!lab && $(PLAIN)'
 # How many seeds make soak runs.
 SEEDS ?= 1000000
-# What make test-chaos hands to test/chaos: --ginkgo.focus=Nodes, --ginkgo.seed=1 ...
+# What make test-chaos hands to test/api/chaos: --ginkgo.focus=Nodes, --ginkgo.seed=1 ...
 CHAOS_ARGS ?= --ginkgo.no-color
 # The version from which make test-upgrade upgrades, and to which it goes back: a tag or commit of this repository. There is no release
 # yet; since this commit the API has lost spares, the progress Lease and parked workers.
@@ -42,7 +42,7 @@ FORMER ?= c4737f94
 # The commit that make vulncheck compares with, and for how long make fuzz runs each target.
 BASE     ?= HEAD
 FUZZTIME ?= 30s
-# What make test-nodes hands to test/nodes and test/incidents, and how often it and make test-frameworks make each fault of which the
+# What make test-nodes hands to test/nodes and test/nodes/incidents, and how often it and make test-frameworks make each fault of which the
 # right rank must be named.
 NODES_ARGS ?=
 INCIDENTS ?= 20
@@ -60,8 +60,8 @@ ARGO := v3.7.2
 PIPELINES_ARGS ?=
 # What make test-install hands to go test: -run TestTwoTeams ...
 INSTALL_ARGS ?=
-# The versions of Kubernetes beside the lab's own on which make test-versions runs, each a module below test/versions, and which specs of
-# test/e2e: those that need nothing that only the newest has.
+# The versions of Kubernetes beside the lab's own on which make test-versions runs, each a module below test/api/versions, and which
+# specs of test/api/e2e: those that need nothing that only the newest has.
 VERSIONS ?= 1.34 1.35 1.36
 VERSIONS_FILTER ?= !Native && !since-1.37 && $(PLAIN)
 # What make bench hands to test/bench.
@@ -74,11 +74,11 @@ go_flags := -trimpath -gcflags=all=-dwarf=false
 export CGO_ENABLED ?= 0
 export GOFLAGS := $(filter-out $(go_flags),$(shell go env GOFLAGS)) $(go_flags)
 generated := 'apis/*zz_generated.deepcopy.go' manifests/crd manifests/chart/files manifests/schema manifests/components/prometheus/prometheusrule.yaml docs/api.md docs/metrics.md \
-  test/observe/metrics.json sdk/python/trainingjob/types.py
+  test/others/observe/metrics.json sdk/python/trainingjob/types.py
 go_files := $(shell find apis cmd/operator pkg -name '*.go' -not -name '*_test.go' -not -path 'pkg/cli/*') go.mod go.sum
 cli_files := $(shell find apis cmd/kubectl-tj manifests/crd pkg -type f -not -name '*_test.go' -not -path '*/testdata/*') go.mod go.sum
 adapter_files := $(shell find apis cmd/kueue-adapter pkg/memory pkg/outage -type f -not -name '*_test.go')
-demo_files := $(shell find test/demo test/testbed test/builder -type f -not -name '*_test.go' 2>/dev/null)
+demo_files := $(shell find test/bench/demo test/api/testbed test/sim/builder -type f -not -name '*_test.go' 2>/dev/null)
 demo_programs := bin/lab bin/operator bin/kubectl-tj bin/demo
 lab_files := $(shell find test/lab -type f -not -name '*_test.go' -not -name '*.md' -not -path '*/dns/*' -not -path '*/standin/*')
 sdk_files := $(shell find sdk/python/trainingjob -type f -not -name '*.pyc') sdk/python/requirements-test.txt
@@ -102,7 +102,7 @@ generate: ## regenerate deep copies, the CRD, the JSON schema for editors, the t
 	$(tool) crd-ref-docs --log-level=ERROR --config=.ci/crd-ref-docs/config.yaml --templates-dir=.ci/crd-ref-docs \
 	  --renderer=markdown --source-path=apis --output-path=bin/api.md
 	go run ./docs/gen bin/api.md apis/training/v1alpha1/conditions.go docs/api.md
-	go run ./docs/gen/metrics docs/metrics.md test/observe/metrics.json
+	go run ./docs/gen/metrics docs/metrics.md test/others/observe/metrics.json
 	(cat manifests/gen/prometheusrule.txt; grep -v '^ *#' manifests/components/prometheus/rules.yaml | sed 's/^./  &/') > manifests/components/prometheus/prometheusrule.yaml
 
 .PHONY: fmt
@@ -164,7 +164,7 @@ bin/kubectl_complete-tj: cmd/kubectl-tj/kubectl_complete-tj
 	cp $< $@
 
 bin/demo: $(go_files) $(demo_files)
-	@.ci/build . ./test/demo $@ ""
+	@.ci/build . ./test/bench/demo $@ ""
 
 bin/lab: $(lab_files)
 	@[ -e $@ ] || echo "bin/lab is Kubernetes in one program, so that no Docker and no cluster is needed. It is compiled once, in 10 to 20 minutes on 2 cores."
@@ -185,42 +185,42 @@ bin/agnhost: test/lab/go.mod
 .PHONY: schedulers
 schedulers: bin/coscheduling bin/volcano bin/kueue bin/kueue-adapter ## build what bin/lab up --with coscheduling|volcano|kueue|kueue-adapter runs
 
-bin/coscheduling: $(wildcard test/schedulers/coscheduling/*)
-	@.ci/build test/schedulers/coscheduling . $@ "-X k8s.io/component-base/version.gitVersion=v1.35.4"
-	.ci/link-module test/schedulers/coscheduling sigs.k8s.io/scheduler-plugins $@.module
+bin/coscheduling: $(wildcard test/others/schedulers/coscheduling/*)
+	@.ci/build test/others/schedulers/coscheduling . $@ "-X k8s.io/component-base/version.gitVersion=v1.35.4"
+	.ci/link-module test/others/schedulers/coscheduling sigs.k8s.io/scheduler-plugins $@.module
 
-bin/volcano: $(wildcard test/schedulers/volcano/*)
-	@.ci/build test/schedulers/volcano . $@ ""
-	.ci/link-module test/schedulers/volcano volcano.sh/volcano $@.module
+bin/volcano: $(wildcard test/others/schedulers/volcano/*)
+	@.ci/build test/others/schedulers/volcano . $@ ""
+	.ci/link-module test/others/schedulers/volcano volcano.sh/volcano $@.module
 
-bin/kueue: $(wildcard test/schedulers/kueue/*)
-	@.ci/build test/schedulers/kueue sigs.k8s.io/kueue/cmd/kueue $@ "-X sigs.k8s.io/kueue/pkg/version.GitVersion=v0.19.0"
-	.ci/link-module test/schedulers/kueue sigs.k8s.io/kueue $@.module
+bin/kueue: $(wildcard test/others/schedulers/kueue/*)
+	@.ci/build test/others/schedulers/kueue sigs.k8s.io/kueue/cmd/kueue $@ "-X sigs.k8s.io/kueue/pkg/version.GitVersion=v0.19.0"
+	.ci/link-module test/others/schedulers/kueue sigs.k8s.io/kueue $@.module
 
 .PHONY: versions
 versions: $(VERSIONS:%=bin/versions/%/kube-apiserver) ## build the control planes of the other versions of Kubernetes that make test-versions runs
 
-bin/versions/%/kube-apiserver: test/versions/%/go.mod
+bin/versions/%/kube-apiserver: test/api/versions/%/go.mod
 	@.ci/build-version $*
 
 .PHONY: peers
 peers: $(PEERS:%=bin/peers/%) bin/volcano ## build the controllers by others that make bench-peers measures
 
-bin/peers/jobset: test/peers/jobset/go.mod
-	@.ci/build test/peers/jobset sigs.k8s.io/jobset $@ ""
-	.ci/link-module test/peers/jobset sigs.k8s.io/jobset $@.module
+bin/peers/jobset: test/others/peers/jobset/go.mod
+	@.ci/build test/others/peers/jobset sigs.k8s.io/jobset $@ ""
+	.ci/link-module test/others/peers/jobset sigs.k8s.io/jobset $@.module
 
-bin/peers/lws: test/peers/lws/go.mod
-	@.ci/build test/peers/lws sigs.k8s.io/lws/cmd $@ ""
-	.ci/link-module test/peers/lws sigs.k8s.io/lws $@.module
+bin/peers/lws: test/others/peers/lws/go.mod
+	@.ci/build test/others/peers/lws sigs.k8s.io/lws/cmd $@ ""
+	.ci/link-module test/others/peers/lws sigs.k8s.io/lws $@.module
 
-bin/peers/trainer: test/peers/trainer/go.mod
-	@.ci/build test/peers/trainer github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager $@ ""
-	.ci/link-module test/peers/trainer github.com/kubeflow/trainer/v2 $@.module
+bin/peers/trainer: test/others/peers/trainer/go.mod
+	@.ci/build test/others/peers/trainer github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager $@ ""
+	.ci/link-module test/others/peers/trainer github.com/kubeflow/trainer/v2 $@.module
 
-bin/peers/training-operator: test/peers/training-operator/go.mod
-	@.ci/build test/peers/training-operator github.com/kubeflow/training-operator/cmd/training-operator.v1 $@ ""
-	.ci/link-module test/peers/training-operator github.com/kubeflow/training-operator $@.module
+bin/peers/training-operator: test/others/peers/training-operator/go.mod
+	@.ci/build test/others/peers/training-operator github.com/kubeflow/training-operator/cmd/training-operator.v1 $@ ""
+	.ci/link-module test/others/peers/training-operator github.com/kubeflow/training-operator $@.module
 
 image_args = --build-arg VERSION=$(VERSION) --build-arg REVISION=$(shell git rev-parse HEAD) --build-arg CREATED=$(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd)
 
@@ -247,8 +247,8 @@ release: bin/release bin/venv-release/ready ## write dist/ for VERSION=v0.1.0 RE
 bin/release: $(wildcard .ci/release/*)
 	@.ci/build .ci/release . $@ ""
 
-bin/helm: test/install/helm/go.mod
-	@.ci/build test/install/helm helm.sh/helm/v4/cmd/helm $@ "-X helm.sh/helm/v4/internal/version.version=v4.3.1"
+bin/helm: test/api/install/helm/go.mod
+	@.ci/build test/api/install/helm helm.sh/helm/v4/cmd/helm $@ "-X helm.sh/helm/v4/internal/version.version=v4.3.1"
 
 bin/venv-release/ready: sdk/python/requirements-build.txt
 	@command -v python3 >/dev/null || { echo "make release builds the wheel of the SDK, and there is no python3: install Python 3.9 or newer, with venv" >&2; exit 1; }
@@ -345,7 +345,7 @@ race: ## run the product's own tests with the race detector (needs a C compiler)
 .PHONY: e2e
 e2e: ## run the end-to-end suite on your cluster with the operator and nodes that kwok plays: make e2e KUBECONFIG=...
 	@test -n "$${KUBECONFIG:-}" || { echo "which cluster? Write make e2e KUBECONFIG=..., or make test for a lab" >&2; exit 1; }
-	go test -count=1 -timeout 30m -tags e2e ./test/e2e $(E2E_ARGS)
+	go test -count=1 -timeout 30m -tags e2e ./test/api/e2e $(E2E_ARGS)
 
 .PHONY: test-versions
 test-versions: bin/lab bin/operator bin/kubectl-tj bin/kueue bin/kueue-adapter versions ## run the tests of the API, the end-to-end specs and Kueue's queues on the VERSIONS of Kubernetes, each on labs of its own
@@ -353,8 +353,8 @@ test-versions: bin/lab bin/operator bin/kubectl-tj bin/kueue bin/kueue-adapter v
 
 .PHONY: test-gang
 test-gang: bin/lab bin/operator bin/kubectl-tj $(ADD_ONS:%=bin/%) ## schedule gangs with every gang scheduler, on a lab of its own
-	cd test/schedulers/coscheduling && ../../../.ci/progress "golangci-lint, coscheduling" $(tool) golangci-lint run --config ../../../.golangci.yml
-	cd test/schedulers/volcano && ../../../.ci/progress "golangci-lint, volcano" $(tool) golangci-lint run --config ../../../.golangci.yml
+	cd test/others/schedulers/coscheduling && ../../../../.ci/progress "golangci-lint, coscheduling" $(tool) golangci-lint run --config ../../../../.golangci.yml
+	cd test/others/schedulers/volcano && ../../../../.ci/progress "golangci-lint, volcano" $(tool) golangci-lint run --config ../../../../.golangci.yml
 	cd cmd/kueue-adapter && ../../.ci/progress "golangci-lint, Kueue's adapter" $(tool) golangci-lint run --config ../../.golangci.yml
 	.ci/test-gang $(ROUNDS) $(ADD_ONS)
 
@@ -376,20 +376,20 @@ test-storm: bin/lab bin/operator real ## restart jobs in place RESTARTS times on
 
 .PHONY: test-cli
 test-cli: bin/lab bin/kubectl-tj ## follow logs on the real nodes of the lab in LAB_DIR (make lab REAL=2), through restarts
-	LAB="$(CURDIR)/bin/lab" LAB_DIR="$(abspath $(LAB_DIR))" KUBECONFIG="$(abspath $(LAB_DIR))/kubeconfig" go test -count=1 -v -timeout 10m -tags nodes ./test/cli
+	LAB="$(CURDIR)/bin/lab" LAB_DIR="$(abspath $(LAB_DIR))" KUBECONFIG="$(abspath $(LAB_DIR))/kubeconfig" go test -count=1 -v -timeout 10m -tags nodes ./test/nodes/cli
 
 .PHONY: test-pictures
 test-pictures: bin/lab ## look at the pages of kubectl tj report and ui in a browser (CHROMIUM, or Debian's, which is fetched into bin/)
-	CHROMIUM="$${CHROMIUM:-$$(bin/lab browser bin/browser)}" PICTURES="$(PICTURES)" go test -count=1 -v -timeout 10m -tags pictures ./test/pictures
+	CHROMIUM="$${CHROMIUM:-$$(bin/lab browser bin/browser)}" PICTURES="$(PICTURES)" go test -count=1 -v -timeout 10m -tags pictures ./test/bench/pictures
 
 .PHONY: test-chaos
 test-chaos: bin/lab bin/operator ## break a lab of its own for a quarter of an hour while jobs run, and count exactly
-	go test -count=1 -v -timeout 60m -tags chaos ./test/chaos $(CHAOS_ARGS)
+	go test -count=1 -v -timeout 60m -tags chaos ./test/api/chaos $(CHAOS_ARGS)
 
 .PHONY: test-upgrade
 test-upgrade: bin/lab bin/operator ## upgrade from FORMER and go back while jobs run, with each CRD under each operator; uninstall and install again
 	.ci/build-former $(FORMER) bin/former
-	go test -count=1 -v -timeout 30m -tags chaos ./test/chaos -former=$(CURDIR)/bin/former --ginkgo.no-color --ginkgo.label-filter=upgrade
+	go test -count=1 -v -timeout 30m -tags chaos ./test/api/chaos -former=$(CURDIR)/bin/former --ginkgo.no-color --ginkgo.label-filter=upgrade
 
 .PHONY: test-frameworks
 test-frameworks: bin/lab bin/operator bin/kubectl-tj real ## train the programs of examples/ on real nodes and break them (FRAMEWORKS='hello-ps && kill'): root, Debian or Ubuntu
@@ -397,9 +397,9 @@ test-frameworks: bin/lab bin/operator bin/kubectl-tj real ## train the programs 
 
 .PHONY: test-local
 test-local: bin/kubectl-tj bin/venv-local/ready ## train the programs of examples/ on this machine by kubectl tj run, unbroken and killed (PROGRAMS=paddle): Python 3.11 with venv, 7 GB from PyPI
-	go test -count=1 -v -timeout 1h -tags local ./test/local -run '/$(PROGRAMS)'
+	go test -count=1 -v -timeout 1h -tags local ./test/nodes/local -run '/$(PROGRAMS)'
 
-bin/venv-local/ready: test/local/requirements.txt
+bin/venv-local/ready: test/nodes/local/requirements.txt
 	rm -rf bin/venv-local
 	python3 -m venv bin/venv-local
 	bin/venv-local/bin/pip install -q --no-cache-dir -r $<
@@ -417,11 +417,11 @@ bin/venv/ready: sdk/python/requirements-test.txt
 
 .PHONY: test-integrations
 test-integrations: bin/lab bin/operator bin/kube-state-metrics ## prove the recipes for Argo CD, Flux, Argo Workflows, Katib, kube-state-metrics and autoscalers, on a lab of its own
-	cd test/integrations && ../../.ci/progress "golangci-lint, the integrations" $(tool) golangci-lint run --config ../../.golangci.yml
+	cd test/others/integrations && ../../../.ci/progress "golangci-lint, the integrations" $(tool) golangci-lint run --config ../../../.golangci.yml
 	.ci/test-integrations
 
-bin/kube-state-metrics: $(wildcard test/integrations/kube-state-metrics/*)
-	@.ci/build test/integrations/kube-state-metrics k8s.io/kube-state-metrics/v2 $@ ""
+bin/kube-state-metrics: $(wildcard test/others/integrations/kube-state-metrics/*)
+	@.ci/build test/others/integrations/kube-state-metrics k8s.io/kube-state-metrics/v2 $@ ""
 
 .PHONY: test-pipelines
 test-pipelines: bin/lab bin/operator bin/s3 bin/images/pipelines.tar bin/pipelines/train.yaml bin/venv/ready real ## run TrainingJobs in pipelines of kfp 1.8, by Argo Workflows on real nodes (root, Debian or Ubuntu; 9 minutes, the first time 20 more)
@@ -430,19 +430,19 @@ test-pipelines: bin/lab bin/operator bin/s3 bin/images/pipelines.tar bin/pipelin
 bin/argo/argoexec: .ci/build-argo
 	@.ci/build-argo $(ARGO) $(@D)
 
-bin/s3: $(wildcard test/pipelines/s3/*)
-	@.ci/build test/pipelines/s3 github.com/johannesboyne/gofakes3/cmd/gofakes3 $@ ""
+bin/s3: $(wildcard test/nodes/pipelines/s3/*)
+	@.ci/build test/nodes/pipelines/s3 github.com/johannesboyne/gofakes3/cmd/gofakes3 $@ ""
 
 # What an image is made of lies in one folder.
-bin/images/pipelines.tar: test/pipelines/Dockerfile examples/hello-ps/train.py bin/argo/argoexec $(sdk_files) | bin/lab
+bin/images/pipelines.tar: test/nodes/pipelines/Dockerfile examples/hello-ps/train.py bin/argo/argoexec $(sdk_files) | bin/lab
 	rm -rf bin/pipelines/image && mkdir -p bin/pipelines/image
-	cp -r --parents $^ bin/pipelines/image/ && mv bin/pipelines/image/test/pipelines/Dockerfile bin/pipelines/image/
+	cp -r --parents $^ bin/pipelines/image/ && mv bin/pipelines/image/test/nodes/pipelines/Dockerfile bin/pipelines/image/
 	bin/lab image build bin/pipelines/image --tag registry.example.com/pipelines/step:v1 -o $@
 
-bin/pipelines/train.yaml: test/pipelines/pipelines.py bin/venv-pipelines/ready $(sdk_files)
+bin/pipelines/train.yaml: test/nodes/pipelines/pipelines.py bin/venv-pipelines/ready $(sdk_files)
 	PYTHONPATH=sdk/python bin/venv-pipelines/bin/python $< $(@D)
 
-bin/venv-pipelines/ready: test/pipelines/requirements.txt
+bin/venv-pipelines/ready: test/nodes/pipelines/requirements.txt
 	rm -rf bin/venv-pipelines
 	python3 -m venv bin/venv-pipelines
 	bin/venv-pipelines/bin/pip install -q -r $<
@@ -458,16 +458,16 @@ test-release: ## make a release twice in two clones of the last commit, compare 
 
 .PHONY: test-observe
 test-observe: bin/promtool ## compare rules, alerts and dashboards with the metrics, with the parser and promtool of Prometheus (compiled once, some minutes)
-	cd test/observe && ../../.ci/progress "golangci-lint, rules and dashboards" $(tool) golangci-lint run --config ../../.golangci.yml
-	cd test/observe && go test -count=1 -timeout 10m -v .
+	cd test/others/observe && ../../../.ci/progress "golangci-lint, rules and dashboards" $(tool) golangci-lint run --config ../../../.golangci.yml
+	cd test/others/observe && go test -count=1 -timeout 10m -v .
 
 .PHONY: test-alerts
 test-alerts: bin/lab bin/operator bin/prometheus ## fire every alert on a lab of its own, scraped by a real Prometheus, and read a job's log there
-	cd test/observe && go test -count=1 -timeout 20m -tags alerts -run TestAlerts -v .
+	cd test/others/observe && go test -count=1 -timeout 20m -tags alerts -run TestAlerts -v .
 
 # Prometheus without service discovery: Kubernetes' and the clouds' are not needed, and take most of its build.
-bin/promtool bin/prometheus: bin/%: test/observe/go.mod
-	GOFLAGS="$$GOFLAGS -tags=remove_all_sd" .ci/build test/observe github.com/prometheus/prometheus/cmd/$* $@ ""
+bin/promtool bin/prometheus: bin/%: test/others/observe/go.mod
+	GOFLAGS="$$GOFLAGS -tags=remove_all_sd" .ci/build test/others/observe github.com/prometheus/prometheus/cmd/$* $@ ""
 
 .PHONY: bench
 bench: bin/lab ## measure on the cluster of KUBECONFIG, or else on the lab in LAB_DIR: make bench BENCH_ARGS=...

@@ -14,7 +14,7 @@ import (
 
 	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // The rule that recovery.md shows, and that of manifests/tenant, let in the pods of the operator's Deployment from its namespace, and no other

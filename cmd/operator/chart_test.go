@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/trainingjob/operator/test/chart"
+	"github.com/trainingjob/operator/test/api/chart"
 )
 
 var update = flag.Bool("update", false, "write the flags into the schema of the chart")

@@ -5,7 +5,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/budget"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // A thousand workers that are restarted alone fail ten times as often as a hundred. A collective restarts as one, whatever its size.

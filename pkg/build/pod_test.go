@@ -15,7 +15,7 @@ import (
 	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/framework"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 var worker1 = state.Slot{Role: v1alpha1.Worker, Index: 1}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // Every container of a job that asks finds the request in a file and the file's name in a variable; where it mounts something of its

@@ -31,7 +31,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	tjschema "github.com/trainingjob/operator/pkg/cli/schema"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // stage is kubectl tj before a fake cluster.

@@ -13,7 +13,7 @@ import (
 	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // A pod that changed since it was read may show how it ended: it stays until that is read. The other pods do not wait.

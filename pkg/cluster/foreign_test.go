@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // A client that may patch pods can make one look like a later life of a job's replica. The job must then show why it waits.

@@ -16,7 +16,7 @@ import (
 	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // createWorker creates the pod of worker 0 of job j.

@@ -16,7 +16,7 @@ import (
 	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/framework"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // bytesOfACachedPod is how many bytes of the heap a pod of a large job may take in the cache, with its indexes.

@@ -17,7 +17,7 @@ import (
 	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 const sameBytes = "docker.io/library/train:life-1-0@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"

@@ -13,7 +13,7 @@ import (
 	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/pkg/plan"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // Garbage collection needs a moment to remove the Service of a job that was deleted and created again.

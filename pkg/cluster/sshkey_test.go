@@ -22,7 +22,7 @@ import (
 	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 var secrets = schema.GroupResource{Resource: "secrets"}

@@ -16,7 +16,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/progress"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 const waitsInBarrier = `{"threads":[{"frames":[{"function":"barrier","file":"/app/train.py","line":7}]}]}`

@@ -15,7 +15,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 var word = rapid.SampledFrom([]string{"", "Error", "OOMKilled", "Evicted", "Unschedulable", "ImagePullBackOff"})

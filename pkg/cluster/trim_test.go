@@ -15,7 +15,7 @@ import (
 	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // controlled returns a full pod of the job, as built.

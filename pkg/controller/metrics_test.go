@@ -18,7 +18,7 @@ import (
 	"github.com/trainingjob/operator/pkg/history"
 	"github.com/trainingjob/operator/pkg/intake"
 	"github.com/trainingjob/operator/pkg/metrics"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // cached is a cache with these jobs that records the options of a list.

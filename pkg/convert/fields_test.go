@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/trainingjob/operator/pkg/convert"
-	"github.com/trainingjob/operator/test/kubeflow"
+	"github.com/trainingjob/operator/test/others/kubeflow"
 )
 
 // crds are those of the kinds that are converted, with the roles that a small job needs.

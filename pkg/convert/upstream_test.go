@@ -9,7 +9,7 @@ import (
 
 	"github.com/trainingjob/operator/pkg/cli/schema"
 	"github.com/trainingjob/operator/pkg/convert"
-	"github.com/trainingjob/operator/test/kubeflow"
+	"github.com/trainingjob/operator/test/others/kubeflow"
 )
 
 // Every example of the two operators becomes a job that the API server takes.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/failure"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // A command that is not in the image, or not executable, is as permanent as the exit codes 126 and 127 of a shell.

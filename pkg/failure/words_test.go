@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/trainingjob/operator/pkg/failure"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // The last words of ranks whose peer left, as real programs left them.

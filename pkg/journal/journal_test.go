@@ -17,7 +17,7 @@ import (
 	"github.com/trainingjob/operator/pkg/history"
 	"github.com/trainingjob/operator/pkg/journal"
 	"github.com/trainingjob/operator/pkg/plan"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 const second = time.Second

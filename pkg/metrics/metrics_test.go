@@ -18,7 +18,7 @@ import (
 	"github.com/trainingjob/operator/pkg/metrics"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // told returns observations as Prometheus writes them, sorted.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 func TestANodeIsIllInItsOwnWords(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/trainingjob/operator/pkg/nodes"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 const renewEvery = 10 * time.Second

@@ -12,7 +12,7 @@ import (
 	"github.com/trainingjob/operator/pkg/gang"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // Pods that must share a domain continue together or not at all: the pods that stay would hold a domain that may have no room for

@@ -11,8 +11,8 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/builder"
-	"github.com/trainingjob/operator/test/schema"
+	"github.com/trainingjob/operator/test/api/schema"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // FuzzForeignWords uses any text for every message that the operator repeats: from kubelets, the scheduler, node monitors, the

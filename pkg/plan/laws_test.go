@@ -18,8 +18,8 @@ import (
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/builder"
-	"github.com/trainingjob/operator/test/schema"
+	"github.com/trainingjob/operator/test/api/schema"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // TestMakeObeysItsLaws runs jobs through arbitrary histories: each reconcile observes arbitrary pods, the plan's status is

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // An operator up to 2026-11 made spares, which no job has any more: they hold nodes for nothing.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // worker-0 loses its connection to worker-1, whose node is silent from then on. The node controller marks the node later.

@@ -12,7 +12,7 @@ import (
 	"github.com/trainingjob/operator/pkg/budget"
 	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/policy"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // used charges n restarts to maxRestarts within the window.

@@ -12,7 +12,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 var exitCodes = []int32{0, 1, 2, 93, 126, 127, 128, 130, 137, 138, 139, 143, 255}

@@ -12,7 +12,7 @@ import (
 	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // judged is a verdict as the tables write it: no sentences, each restart in one line.

@@ -17,7 +17,7 @@ import (
 	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // arbitrary draws a snapshot of a job with a history: budgets, incidents and conditions that may or may not fit together.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/trainingjob/operator/pkg/policy"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // All ranks of a collective end in the same second, and Kubernetes' times are no finer.

@@ -13,7 +13,7 @@ import (
 	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 func timesSecond(n int) time.Duration { return time.Duration(n) * second }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/policy"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // The node's owner drains. A restart by the operator would only come before that, and a condition may be a false alarm.

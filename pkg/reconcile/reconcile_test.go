@@ -14,7 +14,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // script is a cluster that shows one snapshot, fails at one verb, and records its calls.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/builder"
-	"github.com/trainingjob/operator/test/schema"
+	"github.com/trainingjob/operator/test/api/schema"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // hostile draws the parts of a status, also such as no operator writes.

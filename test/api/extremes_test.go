@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
-	"github.com/trainingjob/operator/test/schema"
+	"github.com/trainingjob/operator/test/api/schema"
 )
 
 // A typed list of jobs fails as a whole if one of them cannot be decoded.

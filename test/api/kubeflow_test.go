@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/trainingjob/operator/test/kubeflow"
+	"github.com/trainingjob/operator/test/others/kubeflow"
 )
 
 // installed are Kubeflow's CRDs that these tests have installed. They stay until all tests have ended: the API server needs seconds to serve a

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/trainingjob/operator/test/testbed"
+	"github.com/trainingjob/operator/test/api/testbed"
 )
 
 // nobody is a spec.managedBy that keeps the operator's hands off.

@@ -20,7 +20,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/local/server"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // A play makes a row of requests, of the real API server or of the one in memory. Each answer becomes a line, and the two servers must

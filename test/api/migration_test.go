@@ -14,7 +14,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/convert"
-	"github.com/trainingjob/operator/test/kubeflow"
+	"github.com/trainingjob/operator/test/others/kubeflow"
 )
 
 // What pkg/convert makes of Kubeflow's examples, and of its own tests' jobs, the API server takes: with every field known.

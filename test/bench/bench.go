@@ -17,7 +17,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trainingjob/operator/test/testbed"
+	"github.com/trainingjob/operator/test/api/testbed"
 )
 
 const (

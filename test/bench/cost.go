@@ -15,8 +15,8 @@ import (
 	"github.com/prometheus/procfs"
 	"k8s.io/client-go/rest"
 
+	"github.com/trainingjob/operator/test/api/testbed"
 	"github.com/trainingjob/operator/test/bench/results"
-	"github.com/trainingjob/operator/test/testbed"
 )
 
 // lenders are the controllers of Kubernetes that make pods for others, as the user agents of their requests end.

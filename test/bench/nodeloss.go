@@ -11,7 +11,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/testbed"
+	"github.com/trainingjob/operator/test/api/testbed"
 )
 
 // nodeLoss takes the heartbeat of a fake node away and measures how long a collective takes until all its ranks run again.

@@ -14,8 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainingjob/operator/test/api/testbed"
 	"github.com/trainingjob/operator/test/bench/results"
-	"github.com/trainingjob/operator/test/testbed"
 )
 
 // loseNode measures how long it takes after the loss of a node, whose pods never end, until all ranks run again. As that takes minutes in which

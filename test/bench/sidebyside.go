@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
+	"github.com/trainingjob/operator/test/api/testbed"
 	"github.com/trainingjob/operator/test/bench/results"
-	"github.com/trainingjob/operator/test/testbed"
 )
 
 // peerOptions are those of bench peers.

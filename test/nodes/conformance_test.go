@@ -16,8 +16,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trainingjob/operator/test/builder"
-	"github.com/trainingjob/operator/test/testbed"
+	"github.com/trainingjob/operator/test/api/testbed"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // tries is how often each fault happens on a real node. A kubelet now and then leaves a version out or writes one more, as its loops meet; the

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trainingjob/operator/test/testbed"
+	"github.com/trainingjob/operator/test/api/testbed"
 )
 
 // ready is the status of a node's condition Ready.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trainingjob/operator/test/testbed"
+	"github.com/trainingjob/operator/test/api/testbed"
 )
 
 const image = "lab.local/trainer:1"

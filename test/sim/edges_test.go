@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/trainingjob/operator/test/ledger"
+	"github.com/trainingjob/operator/test/sim/ledger"
 )
 
 // edges are the steps from phase to phase that the runs took, each with one of the runs that took it.

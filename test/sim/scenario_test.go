@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // TestScenarios plays each scenario as it is.

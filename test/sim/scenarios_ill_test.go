@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 	"github.com/trainingjob/operator/test/sim/operator"
 	"github.com/trainingjob/operator/test/sim/world"
 )

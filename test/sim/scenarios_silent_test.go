@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // neverNoticed is later than the end of any scenario.

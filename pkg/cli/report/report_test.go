@@ -21,8 +21,8 @@ import (
 	"github.com/trainingjob/operator/pkg/cli/story"
 	"github.com/trainingjob/operator/pkg/journal"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/builder"
-	"github.com/trainingjob/operator/test/stories"
+	"github.com/trainingjob/operator/test/bench/stories"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // mostBytes is how big a page may be.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/story"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // hostile has a terminal's commands (OSC, CSI, the C1 form of CSI), a faked line, and a character that turns the direction of writing.

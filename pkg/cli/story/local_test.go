@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // works matches a command that works without a cluster, with the folder of the run and the name of the job.

@@ -15,7 +15,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/report"
 	"github.com/trainingjob/operator/pkg/cli/story"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // shown are jobs that a test changes.

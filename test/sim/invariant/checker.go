@@ -9,7 +9,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/ledger"
+	"github.com/trainingjob/operator/test/sim/ledger"
 	"github.com/trainingjob/operator/test/sim/operator"
 	"github.com/trainingjob/operator/test/sim/world"
 )
@@ -79,7 +79,7 @@ func (c *Checker) violate(format string, args ...any) {
 	}
 }
 
-// violateAll notes what does not hold of the rules that every history has to keep (test/ledger).
+// violateAll notes what does not hold of the rules that every history has to keep (test/sim/ledger).
 func (c *Checker) violateAll(sentences []string) {
 	for _, sentence := range sentences {
 		c.violate("%s", sentence)

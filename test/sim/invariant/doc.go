@@ -7,7 +7,7 @@
 //	19 frugal      20 bounded     21 one writer: 1 to 20 hold with two  22 ill nodes
 //	23 served
 //
-// What is right is written down here and in test/ledger from the documents (promise.go), and asked of no code of the product. The
+// What is right is written down here and in test/sim/ledger from the documents (promise.go), and asked of no code of the product. The
 // ledger has the rules that read no more than two versions of a job or two of its pods; here are those that need to know what truly
 // happened, who wrote, and what that process had seen.
 //

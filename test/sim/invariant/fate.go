@@ -11,7 +11,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/local/server"
-	"github.com/trainingjob/operator/test/ledger"
+	"github.com/trainingjob/operator/test/sim/ledger"
 	"github.com/trainingjob/operator/test/sim/operator"
 	"github.com/trainingjob/operator/test/sim/world"
 )

@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/ledger"
+	"github.com/trainingjob/operator/test/sim/ledger"
 )
 
 // checkNumber: no two processes of a slot have the same fencing token, and the later one has the larger. A pod that never had a node had no

@@ -11,8 +11,8 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/ledger"
-	"github.com/trainingjob/operator/test/schema"
+	"github.com/trainingjob/operator/test/api/schema"
+	"github.com/trainingjob/operator/test/sim/ledger"
 	"github.com/trainingjob/operator/test/sim/operator"
 )
 

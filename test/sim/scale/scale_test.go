@@ -12,7 +12,7 @@ import (
 	"github.com/trainingjob/operator/pkg/journal"
 	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 	"github.com/trainingjob/operator/test/sim/fleet"
 	"github.com/trainingjob/operator/test/sim/operator"
 )

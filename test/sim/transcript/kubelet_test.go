@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/pkg/local/server"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 	"github.com/trainingjob/operator/test/sim/transcript"
 	"github.com/trainingjob/operator/test/sim/world"
 )

@@ -12,7 +12,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/kubeflow"
 	"github.com/trainingjob/operator/pkg/local/server"
-	"github.com/trainingjob/operator/test/builder"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // The users that the hands of the world write as.
