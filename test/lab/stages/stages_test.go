@@ -211,13 +211,13 @@ func TestKindPlaysEveryStage(t *testing.T) {
 		t.Fatalf("no stages: %v", err)
 	}
 	for manifest, format := range map[string]string{"deployment.yaml": "--config=/config/%s\n", "kustomization.yaml": "/lab/stages/%s\n"} {
-		text, err := os.ReadFile(filepath.Join("../../e2e/kind/kwok", manifest))
+		text, err := os.ReadFile(filepath.Join("../../api/e2e/kind/kwok", manifest))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, file := range files {
 			if line := fmt.Sprintf(format, file); !strings.Contains(string(text), line) {
-				t.Errorf("test/e2e/kind/kwok/%s lacks %s", manifest, line)
+				t.Errorf("test/api/e2e/kind/kwok/%s lacks %s", manifest, line)
 			}
 		}
 	}
