@@ -57,6 +57,9 @@ func TestPagesHaveNoForbiddenPhrase(t *testing.T) {
 
 func TestSentencesOfPagesAreShort(t *testing.T) {
 	for _, p := range pages(t) {
+		if strings.TrimSpace(p.text) == "" {
+			t.Errorf("%s is empty", p.path)
+		}
 		if sentences, all := countWords(p.text); sentences > 0 && all > longestAverage*sentences {
 			t.Errorf("%s: %d words in %d sentences, want at most %d a sentence on average", p.path, all, sentences, longestAverage)
 		}
