@@ -76,12 +76,12 @@ func Begun(restarts []Incident) []Incident {
 	return begun
 }
 
-// Joined returns how many of the restarts join the incident.
+// Joined returns how many replicas restart as part of the incident, which another replica began.
 func Joined(restarts []Incident, incident *v1alpha1.Incident) int32 {
 	var n int32
 	for i := range restarts {
 		if restarts[i].Joins == incident {
-			n++
+			n += 1 + restarts[i].Followers
 		}
 	}
 	return n

@@ -53,7 +53,7 @@ func TestEvents(t *testing.T) {
 			[]plan.Event{{Type: warning, Reason: "Restarting", Action: "Job", Message: "worker-1 on node-worker-1 exited with code 1 (Error): the whole job restarts as attempt 1, 2 more follow, restart 1 of 10."}}},
 		{"two replicas are replaced: one Event", running,
 			seen(builder.Failed("worker", 0, builder.Exit(1), first), builder.Failed("worker", 1, builder.Exit(1), first), runs[2]),
-			[]plan.Event{{Type: warning, Reason: "ReplicaRestarting", Action: "Replica", Message: "worker-0 on node-worker-0 exited with code 1 (Error), and 1 more did in the same second: this replica is replaced, and 1 more that ended within seconds, restart 1 of 10. Also restarting: worker-1."}}},
+			[]plan.Event{{Type: warning, Reason: "ReplicaRestarting", Action: "Replica", Message: "worker-0 on node-worker-0 exited with code 1 (Error), and 1 more did in the same second: this replica is replaced, and 1 more with it, restart 1 of 10. Also restarting: worker-1."}}},
 		{"an evaluator is given up", running, seen(runs[0], runs[1], builder.Failed("evaluator", 0, builder.Exit(127))),
 			[]plan.Event{{Type: warning, Reason: "ReplicaGivenUp", Action: "Fatal", Message: "evaluator-0 on node-evaluator-0 exited with code 127 (Error) and is not restarted; the job continues."}}},
 		{"the user suspends", suspend, runs, []plan.Event{{Type: normal, Reason: "Suspended", Action: "SuspendedBySpec", Message: "SuspendedBySpec: The job is suspended: spec.suspend is true. Its pods are deleted; its counters are kept."}}},
@@ -83,7 +83,7 @@ func TestManyReplacedReplicasAreToldInOneShortEvent(t *testing.T) {
 		pods = append(pods, builder.Failed("worker", i, builder.Exit(1)))
 	}
 	want := "worker-0 on node-worker-0 exited with code 1 (Error), and 8 more did in the same second: " +
-		"this replica is replaced, and 8 more that ended within seconds, restart 1 of 10." +
+		"this replica is replaced, and 8 more with it, restart 1 of 10." +
 		" Also restarting: worker-1, worker-2, worker-3, worker-4, 4 more."
 	got := plan.Make(builder.Snapshot(builder.Job("j", builder.Workers(9)), pods...)).Events
 	if diff := cmp.Diff([]plan.Event{{Type: warning, Reason: "ReplicaRestarting", Action: "Replica", Message: want}}, got); diff != "" {

@@ -14,6 +14,9 @@ import (
 // restart returns the ruling on failures that need a restart. A fatal failure, or one beyond its budget, fails the job.
 func restart(s *state.Snapshot, incidents []failure.Incident) *Ruling {
 	for n := range incidents {
+		incidents[n].Followers = followers(s, &incidents[n])
+	}
+	for n := range incidents {
 		incident := &incidents[n]
 		if failure.IsFatal(*incident) {
 			return failFatally(s, incident)
@@ -33,7 +36,7 @@ func restart(s *state.Snapshot, incidents []failure.Incident) *Ruling {
 			return fail(&incident.Failure, v1alpha1.ReasonMaxRestartsExceeded, fmt.Sprintf("%s and %s is used up.%s",
 				failure.Describe(&incident.Failure), budget.Describe(name, limit), failure.Hint(&s.Job.Spec, &incident.Failure)))
 		}
-		incident.Followers = followers(s, incident) + failure.Joined(incidents, &incident.Incident)
+		incident.Followers += failure.Joined(incidents, &incident.Incident)
 		incident.Message = restartMessage(s, incident, count, limit)
 	}
 	begun := slices.IndexFunc(incidents, func(incident failure.Incident) bool { return incident.Joins == nil })
@@ -76,16 +79,13 @@ func restartMessage(s *state.Snapshot, incident *failure.Incident, count, limit 
 	case v1alpha1.ScopeRole:
 		text += fmt.Sprintf(": all replicas of role %s are replaced%s, %s.", incident.Role, follow, charge)
 	default:
-		text += fmt.Sprintf(": %s, %s.", replaced(incident.Followers), charge)
+		what := "only this replica is replaced"
+		if incident.Followers > 0 {
+			what = fmt.Sprintf("this replica is replaced, and %d more with it", incident.Followers)
+		}
+		text += fmt.Sprintf(": %s, %s.", what, charge)
 	}
 	return failure.WithMessage(&incident.Failure, text+likewise(incident)+failure.Hint(&s.Job.Spec, &incident.Failure))
-}
-
-func replaced(others int32) string {
-	if others > 0 {
-		return fmt.Sprintf("this replica is replaced, and %d more that ended within seconds", others)
-	}
-	return "only this replica is replaced"
 }
 
 // joinMessage describes an end that is part of an incident of the last seconds.

@@ -124,3 +124,14 @@ func TestARoleThatRestartsCoversItsReplicas(t *testing.T) {
 		t.Errorf("%+v, want one restart with 2 followers", got)
 	}
 }
+
+// The incident counts all replicas that restart with it, whether they ended or not.
+func TestARoleThatJoinsIsCountedWhole(t *testing.T) {
+	ofTheRole := builder.Rules(v1alpha1.RecoveryRule{Name: "shard", ExitCodes: []int32{42}, Roles: []v1alpha1.Role{v1alpha1.Worker}, Scope: v1alpha1.ScopeRole})
+	job := builder.Job("j", builder.Workers(3), builder.Leader(v1alpha1.Master), builder.AnyWorker(), ofTheRole, builder.RunsSince(0))
+	got := policy.Judge(builder.Snapshot(job, builder.Failed("master", 0, builder.Exit(1), builder.At(28*second)),
+		builder.Failed("worker", 0, builder.Exit(42), builder.At(29*second)), builder.Running("worker", 1), builder.Running("worker", 2), builder.Now(30*second)))
+	if len(got.Restarts) != 2 || got.Restarts[0].Followers != 3 || got.Accounts.Incidents[0].Followers != 3 {
+		t.Errorf("%+v, want an incident with 3 followers", got.Restarts)
+	}
+}

@@ -57,8 +57,8 @@ type Incident struct {
 	// +kubebuilder:validation:Enum=Replica;Role;Job
 	// +required
 	Scope RestartScope `json:"scope"`
-	// followers is the number of other replicas that restarted with it. Replicas that restart alone (scope Replica) and end within 5 s are one
-	// incident.
+	// followers is the number of other replicas that restarted with it. Replicas and roles that restart without the whole job and end within 5 s
+	// are one incident.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Followers int32 `json:"followers"`

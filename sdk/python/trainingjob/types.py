@@ -522,8 +522,8 @@ class Incident(IncidentRequired, total=False):
     """explained is true if the cause showed only after the restart and replaced an earlier one."""
 
     followers: int
-    """followers is the number of other replicas that restarted with it. Replicas that restart alone (scope Replica)
-    and end within 5 s are one incident."""
+    """followers is the number of other replicas that restarted with it. Replicas and roles that restart without the
+    whole job and end within 5 s are one incident."""
 
     message: str
     """message is the end of the container's termination message. For a hang it shows where the ranks were."""

@@ -235,7 +235,8 @@ func (c *Checker) joiners(h *history, before, after *v1alpha1.TrainingJob, anew 
 			slot := state.Slot{Role: role, Index: i}
 			was, now := lifeIn(before, old, slot), lifeIn(after, memory, slot)
 			_, covered := covers(anew, slot)
-			if was != now && !covered && memory[role].NextStarts[i] > old[role].NextStarts[i] && c.roleBroke(h, before, slot, was) {
+			ends := was != now && !covered && !old[role].GivenUp.Has(i)
+			if ends && memory[role].NextStarts[i] > old[role].NextStarts[i] && c.roleBroke(h, before, slot, was) {
 				list = append(list, slot)
 			}
 		}
@@ -243,19 +244,12 @@ func (c *Checker) joiners(h *history, before, after *v1alpha1.TrainingJob, anew 
 	return list
 }
 
-// checkJoined asks whether as many replicas end as part of an incident as the incidents count. The replicas of a role of scope Role are one end.
+// checkJoined asks whether as many replicas end as part of an incident as the incidents count. The replicas of a role that restarts are followers, too.
 func (c *Checker) checkJoined(before, after *v1alpha1.TrainingJob, joiners []state.Slot, anew []v1alpha1.Incident) {
-	ends := map[state.Slot]bool{}
-	for _, slot := range joiners {
-		if scopeOf(&before.Spec, slot) == v1alpha1.ScopeRole {
-			slot.Index = 0
-		}
-		ends[slot] = true
-	}
 	claimed := ledger.Joined(&before.Status, &after.Status)
 	restartsMore := slices.ContainsFunc(anew, func(i v1alpha1.Incident) bool { return i.Scope == v1alpha1.ScopeRole })
-	if len(ends) > claimed || len(ends) < claimed && !restartsMore {
-		c.violate("8 exactly once: %d replicas end as part of another's incident, and the incidents count %d", len(ends), claimed)
+	if len(joiners) > claimed || len(joiners) < claimed && !restartsMore {
+		c.violate("8 exactly once: %d replicas end as part of another's incident, and the incidents count %d", len(joiners), claimed)
 	}
 }
 
