@@ -8,8 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
 // errNotYet is the answer of a server that has not read a policy yet.
@@ -98,5 +102,51 @@ func TestAJobOfAQueueIsCreatedSuspended(t *testing.T) {
 				t.Errorf("suspended: %v, want %v", got, c.want)
 			}
 		})
+	}
+}
+
+// A status that is carried is worth as much as a status that is written: users of a namespace do neither, whatever roles they have there.
+func TestOnlyTheAdapterAndMultiKueueCarryAStatus(t *testing.T) {
+	ns := namespace(t, nil)
+	install(t, kueue, ns, &admissionv1.MatchResources{
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": ns}},
+	})
+	const tenant, multikueue = "tenant", "multikueue"
+	const adapter = "system:serviceaccount:trainingjob-system:" + adapterName
+	all := rbacv1.PolicyRule{APIGroups: []string{v1alpha1.Group}, Resources: []string{"*"}, Verbs: []string{"*"}}
+	as := map[string]client.Client{}
+	for _, user := range []string{tenant, multikueue, adapter} {
+		allow(t, ns, user, user, all)
+		c, err := connectAs(user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		as[user] = c
+	}
+	allowInCluster(t, ns, multikueue, rbacv1.PolicyRule{APIGroups: []string{v1alpha1.Group}, Resources: []string{"trainingjobs/status"}, Verbs: []string{"carry"}})
+
+	const carried, other, refused = `metadata: {annotations: {trainingjob.dev/carried-status: "{}"}}`, `metadata: {labels: {team: a}}`, "Kueue's adapter alone writes the annotation"
+	known := job(t, ns, carried)
+	known.SetName("known")
+	eventually(t, "MultiKueue's account has its right", func() error { return as[multikueue].Create(t.Context(), job(t, ns, carried), client.DryRunAll) }, "")
+	create(t, known)
+	eventually(t, "the policy holds", func() error { return as[tenant].Create(t.Context(), job(t, ns, carried), client.DryRunAll) }, refused)
+	patch := func(user, text string) func() error {
+		return func() error {
+			return as[user].Patch(t.Context(), known.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(text)), client.DryRunAll)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		do   func() error
+		want string
+	}{
+		{"a tenant creates a job without it", func() error { return as[tenant].Create(t.Context(), job(t, ns, other), client.DryRunAll) }, ""},
+		{"a tenant labels a job that has it", patch(tenant, `{"metadata": {"labels": {"team": "a"}}}`), ""},
+		{"a tenant changes it", patch(tenant, `{"metadata": {"annotations": {"trainingjob.dev/carried-status": "{\"restarts\": 1}"}}}`), refused},
+		{"a tenant removes it", patch(tenant, `{"metadata": {"annotations": {"trainingjob.dev/carried-status": null}}}`), refused},
+		{"the adapter changes it", patch(adapter, `{"metadata": {"annotations": {"trainingjob.dev/carried-status": "{\"restarts\": 1}"}}}`), ""},
+	} {
+		t.Run(c.name, func(t *testing.T) { expectRefusal(t, c.do(), c.want) })
 	}
 }
