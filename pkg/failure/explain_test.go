@@ -47,13 +47,8 @@ func ofScope(scope v1alpha1.RestartScope) func(*v1alpha1.Incident) {
 func explained(s *state.Snapshot, orders ...failure.Incident) []string {
 	var got []string
 	for _, a := range failure.Explain(s, orders) {
-		o := failure.Incident{Incident: a.Is}
-		charge := "free"
-		if o.Charged {
-			charge = "charged"
-		}
-		slot := state.Slot{Role: o.Role, Index: int(o.Index)}
-		got = append(got, fmt.Sprintf("%s %s %s %s", slot, o.Cause, o.Reason, charge))
+		slot := state.Slot{Role: a.Is.Role, Index: int(a.Is.Index)}
+		got = append(got, fmt.Sprintf("%s %s %s %s", slot, a.Is.Cause, a.Is.Reason, charge(&failure.Incident{Incident: a.Is, RuleMade: a.RuleMade})))
 	}
 	return got
 }
@@ -192,7 +187,7 @@ func TestAnEarlierExitThatIsReportedLate(t *testing.T) {
 		{"a later one is a consequence", restarted(), seen(early(1, 31*second)), nil},
 		{"one with code 0 says nothing", restarted(), seen(builder.Succeeded("worker", 2, past, builder.At(20*second))), nil},
 		{"a rule says what it is", restarted(builder.Rules(rule{ExitCodes: []int32{7}, Cause: v1alpha1.CauseInfrastructure})), seen(early(7, 20*second)),
-			[]string{"worker-2 Infrastructure Error free"}},
+			[]string{"worker-2 Infrastructure Error free by rule"}},
 	})
 }
 

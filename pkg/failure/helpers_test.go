@@ -1,9 +1,14 @@
 package failure_test
 
 import (
+	"fmt"
+	"strings"
+	"testing"
 	"time"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
+	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/sim/builder"
 )
 
@@ -17,6 +22,74 @@ type rule = v1alpha1.RecoveryRule
 var (
 	pytorch    = builder.Framework(v1alpha1.PyTorch)
 	tensorflow = builder.Framework(v1alpha1.TensorFlow)
+	jax        = builder.Framework(v1alpha1.JAX)
+	policies   = []v1alpha1.RestartPolicy{v1alpha1.RestartNever, v1alpha1.RestartOnFailure, v1alpha1.RestartAlways, v1alpha1.RestartExitCode}
 )
 
 func seen(options ...builder.SnapshotOption) []builder.SnapshotOption { return options }
+
+// restarts returns the restarts for all failures as the tables write them: "worker-1 Retryable Replica charged, worker-0 Infrastructure
+// Replica free". A failure that no restart can mend is "worker-1 Fatal".
+func restarts(s *state.Snapshot) string {
+	var got []string
+	for _, i := range failure.Restarts(s, failure.Find(s)) {
+		got = append(got, line(&i))
+	}
+	return strings.Join(got, ", ")
+}
+
+func line(i *failure.Incident) string {
+	text := fmt.Sprintf("%s %s", state.Slot{Role: i.Role, Index: int(i.Index)}, i.Cause)
+	switch {
+	case i.FailedBy != nil:
+		return fmt.Sprintf("%s by rule %d", text, *i.FailedBy)
+	case i.Cause == v1alpha1.CauseFatal:
+		return text
+	default:
+		return fmt.Sprintf("%s %s %s", text, i.Scope, charge(i))
+	}
+}
+
+// charge returns what an incident costs. "free by rule" is a loss that only a rule makes one.
+func charge(i *failure.Incident) string {
+	switch {
+	case i.Joins != nil:
+		return "joins"
+	case i.Charged:
+		return "charged"
+	case i.RuleMade:
+		return "free by rule"
+	default:
+		return "free"
+	}
+}
+
+type restartCase struct {
+	name string
+	job  *v1alpha1.TrainingJob
+	seen []builder.SnapshotOption
+	want string
+}
+
+func checkRestarts(t *testing.T, cases []restartCase) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Helper()
+			if got := restarts(builder.Snapshot(c.job, c.seen...)); got != c.want {
+				t.Errorf("restarts %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// first returns the first failure of two ranks of PyTorch.
+func first(t *testing.T, options ...builder.SnapshotOption) *v1alpha1.Failure {
+	t.Helper()
+	s := builder.Snapshot(builder.Job("j", pytorch, builder.Workers(2)), options...)
+	found := failure.Restarts(s, failure.Find(s))
+	if len(found) == 0 {
+		t.Fatal("no failure")
+	}
+	return &found[0].Failure
+}

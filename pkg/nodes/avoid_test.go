@@ -2,13 +2,14 @@ package nodes_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/failure"
@@ -194,4 +195,35 @@ func TestNodesLostTogetherAreAllAvoided(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" {
 		t.Errorf("avoided nodes (-want +got):\n%s", diff)
 	}
+}
+
+func TestNewPodsPreferOtherNodes(t *testing.T) {
+	for name, c := range map[string]struct {
+		job  []builder.JobOption
+		seen builder.SnapshotOption
+		want []string
+	}{
+		"than unhealthy ones, which the job has never met": {nil, builder.Ill("b", "c"), []string{"b", "c"}},
+		"than silent ones, which have no taint yet":        {nil, builder.NodeSilent("b", 30*second), []string{"b"}},
+		"than those and the ones that it avoids":           {[]builder.JobOption{builder.Avoided("c", hour), builder.Avoided("d", hour)}, builder.Ill("b", "c"), []string{"b", "c", "d"}},
+		"for as long as it avoids them":                    {[]builder.JobOption{builder.Avoided("c", second)}, builder.Now(60 * second), nil},
+	} {
+		s := builder.Snapshot(builder.Job("j", append(c.job, builder.Workers(2))...), c.seen)
+		if diff := cmp.Diff(c.want, nodes.NotPreferred(s)); diff != "" {
+			t.Errorf("new pods prefer other nodes %s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// The list accepts any history, and stays within its bounds.
+func TestTheAvoidListObeysItsLaws(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := builder.ArbitrarySnapshot(t)
+		avoided := nodes.AvoidedAfter(s, s.Job.Status.Incidents, failure.Explain(s, failure.Restarts(s, failure.Find(s))))
+		byName := func(a, b v1alpha1.AvoidedNode) int { return strings.Compare(a.Name, b.Name) }
+		isOver := func(n v1alpha1.AvoidedNode) bool { return !s.Now.Before(n.ExpirationTime.Time) }
+		if len(avoided) > 16 || !slices.IsSortedFunc(avoided, byName) || slices.ContainsFunc(avoided, isOver) {
+			t.Fatalf("the job avoids %+v", avoided)
+		}
+	})
 }

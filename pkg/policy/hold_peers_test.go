@@ -50,21 +50,3 @@ func TestAnExitThatMayBeAFollowersIsNotActedOnAtOnce(t *testing.T) {
 			seen(builder.Pending("worker", 0, builder.Waiting("ContainerCreating", "")), builder.Now(60*second), early()), held(62*second + 500*time.Millisecond)},
 	})
 }
-
-// An exit code of one rank alone comes before a code of several, even if no restart can fix it.
-func TestAFatalCodeOfItsOwnIsTheRootOfItsSecond(t *testing.T) {
-	job := builder.Job("j", pytorch, builder.Workers(3), builder.RunsSince(0))
-	all := func(codes ...int32) []builder.SnapshotOption {
-		var options []builder.SnapshotOption
-		for i, code := range codes {
-			options = append(options, builder.Failed("worker", i, builder.Exit(code)))
-		}
-		return options
-	}
-	check(t, []judgeCase{
-		{"one rank exits with the code for a useless restart", job, all(1, 93, 1), fatal},
-		{"all do", job, all(93, 93, 93), fatal},
-		{"one does a second after another failed", job, append(all(1), builder.Running("worker", 2), builder.Failed("worker", 1, builder.Exit(93), builder.At(31*second))),
-			restart(0, "worker-0 Retryable Job charged")},
-	})
-}

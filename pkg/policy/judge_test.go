@@ -80,7 +80,6 @@ func seen(options ...builder.SnapshotOption) []builder.SnapshotOption { return o
 var (
 	pytorch    = builder.Framework(v1alpha1.PyTorch)
 	tensorflow = builder.Framework(v1alpha1.TensorFlow)
-	jax        = builder.Framework(v1alpha1.JAX)
 	restart    = func(wait time.Duration, orders ...string) judged {
 		return judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonReplicaFailed, Restarts: orders, Wait: wait}
 	}
@@ -195,7 +194,7 @@ func TestLate(t *testing.T) {
 		{"the deadline of a later attempt counts from the end of its back-off",
 			base(next), seen(builder.Running("worker", 0)), judged{Wake: 90 * second}},
 		{"the deadline of a replica that was replaced alone counts from the end of its own back-off",
-			base(slotInARow(1, 30*second)), seen(builder.Running("worker", 0)), judged{Wake: 90 * second}},
+			base(builder.OwnRestartsInRow(1, 30*second)), seen(builder.Running("worker", 0)), judged{Wake: 90 * second}},
 		{"the deadline after a suspension counts from its end",
 			base(builder.Condition(v1alpha1.ConditionSuspended, false, v1alpha1.ReasonResumed, 50*second)),
 			seen(builder.Running("worker", 0)), judged{Wake: 110 * second}},

@@ -1,9 +1,7 @@
 package policy_test
 
 import (
-	"maps"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,56 +12,15 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/budget"
 	"github.com/trainingjob/operator/pkg/failure"
-	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/sim/builder"
 )
 
-// arbitrary draws a snapshot of a job with a history: budgets, incidents and conditions that may or may not fit together.
-var arbitrary = rapid.Custom(arbitraryPast)
-
-func arbitraryPast(t *rapid.T) *state.Snapshot { return arbitraryWith(t) }
-
-// arbitraryWith draws such a snapshot of a job with these options.
-func arbitraryWith(t *rapid.T, options ...builder.JobOption) *state.Snapshot {
-	job := arbitraryJob(t, options...)
-	return builder.Snapshot(job, builder.ArbitraryPods(job, 150*second).Draw(t, "pods")...)
-}
-
-// arbitraryJob draws a job with a history, and with these options.
-func arbitraryJob(t *rapid.T, options ...builder.JobOption) *v1alpha1.TrainingJob {
-	job := builder.ArbitraryJob().Draw(t, "job")
-	job.Status.Attempt = rapid.Int32Range(0, 2).Draw(t, "attempt")
-	for _, some := range []builder.JobOption{
-		builder.RunsSince(50 * second), builder.StartedAt(0), builder.Charged(v1alpha1.BudgetRestarts, 0, 90*second), builder.Charged(v1alpha1.BudgetOOMRestarts, 100*second),
-		builder.Incidents(incident(), incident(ofScope(v1alpha1.ScopeReplica))), builder.Avoided("n1", 200*second), reported(2, 2), inARow(2),
-		builder.StopAsked(145 * second),
-		builder.Condition(v1alpha1.ConditionSuspended, true, "", 60*second), builder.Condition(v1alpha1.ConditionFinished, true, "", 60*second),
-		builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Started: "0-2", Replacements: "1:1"}),
-		builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Succeeded: "1"}),
-	} {
-		if rapid.IntRange(0, 3).Draw(t, "is so") == 0 {
-			some(job)
-		}
-	}
-	job.Annotations = maps.Clone(job.Annotations)
-	if rapid.IntRange(0, 3).Draw(t, "is requested") == 0 {
-		if job.Annotations == nil {
-			job.Annotations = map[string]string{}
-		}
-		job.Annotations[v1alpha1.AnnotationRestart] = rapid.SampledFrom([]string{"again", "worker-0: slow", "worker-1", "worker-9: gone", "evaluator-0: slow"}).Draw(t, "request")
-	}
-	for _, option := range options {
-		option(job)
-	}
-	return job
-}
-
 // No job fails or is charged for failures that only losses explain, with any history.
 func TestLossesNeitherFailAJobNorAreCharged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		job := arbitraryJob(t, builder.Rules())
+		job := builder.ArbitraryPast(t, builder.Rules())
 		s := builder.Snapshot(job, builder.ArbitraryLosses(job, 150*second).Draw(t, "losses")...)
 		v := policy.Judge(s)
 		isOfTime := func(f *v1alpha1.Failure) bool { // a replica that did not run, or not report, in time, or a user's request
@@ -85,7 +42,7 @@ func TestLossesNeitherFailAJobNorAreCharged(t *testing.T) {
 
 func TestJudgeObeysItsLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := arbitrary.Draw(t, "snapshot")
+		s := builder.ArbitrarySnapshot(t)
 		job := s.Job.DeepCopy()
 		v := policy.Judge(s)
 		wake := v.Wake
@@ -137,7 +94,7 @@ func checkHeldSuspension(t *rapid.T, v policy.Verdict) {
 // Once any job must be suspended, it never restarts, even if it hangs, is drained or starts late.
 func TestASuspensionEndsInNoRestart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := arbitraryWith(t, builder.Progress(60, v1alpha1.StallRestart), builder.Asking(100), builder.Suspended(), builder.StartedAt(0),
+		s := builder.ArbitrarySnapshot(t, builder.Progress(60, v1alpha1.StallRestart), builder.Asking(100), builder.Suspended(), builder.StartedAt(0),
 			builder.RunsSince(0), func(job *v1alpha1.TrainingJob) {
 				meta.RemoveStatusCondition(&job.Status.Conditions, v1alpha1.ConditionFinished)
 			})
@@ -207,7 +164,7 @@ func isChargedTo(v policy.Verdict, name v1alpha1.BudgetName) bool {
 // A verdict to continue stands until the time that Judge names.
 func TestAJobThatGoesOnDoesSoUntilItIsTimeToLook(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := arbitrary.Draw(t, "snapshot")
+		s := builder.ArbitrarySnapshot(t)
 		v := policy.Judge(s)
 		wake := v.Wake
 		if !v.GoesOn() && v.Kind != policy.Suspend {
@@ -225,25 +182,6 @@ func TestAJobThatGoesOnDoesSoUntilItIsTimeToLook(t *testing.T) {
 		}
 		if got := policy.Judge(then); got.Kind != v.Kind {
 			t.Fatalf("ruling %d at first, %d (%s: %s) before it wakes", v.Kind, got.Kind, got.Reason, got.Message)
-		}
-	})
-}
-
-// Explain and Avoid accept any history: they amend the incidents, and stay within their bounds.
-func TestExplainAndAvoidObeyTheirLaws(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := arbitrary.Draw(t, "snapshot")
-		v := policy.Judge(s)
-		for _, a := range failure.Explain(s, v.Restarts) {
-			isKnown := slices.ContainsFunc(s.Job.Status.Incidents, func(i v1alpha1.Incident) bool { return cmp.Equal(i, a.Was) })
-			if !isKnown || !a.Is.Explained || a.Was.Explained || a.Is.Cause == v1alpha1.CauseFatal || !a.Is.RestartTime.Equal(&a.Was.RestartTime) || a.Is.Scope != a.Was.Scope {
-				t.Fatalf("%+v is explained by %+v", a.Was, a.Is)
-			}
-		}
-		avoided := nodes.AvoidedAfter(s, s.Job.Status.Incidents, failure.Explain(s, v.Restarts))
-		byName := func(a, b v1alpha1.AvoidedNode) int { return strings.Compare(a.Name, b.Name) }
-		if len(avoided) > 16 || !slices.IsSortedFunc(avoided, byName) || slices.ContainsFunc(avoided, func(n v1alpha1.AvoidedNode) bool { return !s.Now.Before(n.ExpirationTime.Time) }) {
-			t.Fatalf("the job avoids %+v", avoided)
 		}
 	})
 }

@@ -46,7 +46,7 @@ func TestStalled(t *testing.T) {
 		{"a renewal starts the clock anew", job(again, runs), seenAt(110, builder.Reported(7, 40*second)), judged{Wake: 140 * second}},
 		{"a renewal of before the job ran does not", job(again, runs), seenAt(110, builder.Reported(7, 5*second)), hangs},
 		{"a replica that was replaced starts the clock anew", job(again, runs, replaced), seenAt(110), judged{Wake: 150 * second}},
-		{"so does one that was replaced alone", job(again, runs, slotInARow(1, 50*second)), seenAt(110), judged{Wake: 150 * second}},
+		{"so does one that was replaced alone", job(again, runs, builder.OwnRestartsInRow(1, 50*second)), seenAt(110), judged{Wake: 150 * second}},
 		{"a job that does not run does not hang", job(again), seenAt(1000), judged{}},
 		{"a job that does not report does not hang", job(runs), seenAt(1000), judged{}},
 		{"the default is ten minutes", job(runs, builder.Progress(0, v1alpha1.StallRestart)), seenAt(60), judged{Wake: 610 * second}},

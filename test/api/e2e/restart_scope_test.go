@@ -52,7 +52,7 @@ func allReplaced(before, after *view) {
 	after.is("every slot has a pod again", len(after.uids()) == len(was))
 }
 
-// What each role of each framework restarts by default is in pkg/policy/scope_test.go; here it is seen to happen.
+// What each role of each framework restarts by default is in pkg/failure/scope_test.go; here it is seen to happen.
 var _ = Describe("Restart scope", promise, func() {
 	DescribeTable("replaces just the replica that died", func(build func() *v1alpha1.TrainingJob, slot string) {
 		j := submit(build())

@@ -1,6 +1,7 @@
 package builder
 
 import (
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,6 +37,19 @@ func Restarted(role v1alpha1.Role, n int32) JobOption {
 		}
 		status.ReplicaStatuses[role] = v1alpha1.ReplicaStatus{Restarts: n}
 	})
+}
+
+// RestartsInRow says that the whole job is in its n-th restart in a row.
+func RestartsInRow(n int32) JobOption {
+	return Status(func(status *v1alpha1.TrainingJobStatus) { status.Memory.RestartsInRow = n })
+}
+
+// OwnRestartsInRow says that worker 1 is in its n-th restart in a row, begun d after Epoch. For 0 it remembers nothing.
+func OwnRestartsInRow(n int, d time.Duration) JobOption {
+	if n == 0 {
+		return Status(func(*v1alpha1.TrainingJobStatus) {})
+	}
+	return Remember(v1alpha1.Worker, v1alpha1.RoleMemory{RestartsInRow: fmt.Sprintf("1:%d", n), NextStarts: fmt.Sprintf("1:%d", Epoch.Add(d).Unix())})
 }
 
 // StartedAt says that the job was taken on and started d after Epoch.

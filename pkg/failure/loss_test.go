@@ -1,17 +1,12 @@
-package policy_test
+package failure_test
 
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/failure"
-	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/test/sim/builder"
 )
-
-const node1 = "node-worker-1" // the node of worker-1
 
 // losses are the ways to lose worker-1, each with its reason and clause.
 var losses = []struct {
@@ -57,6 +52,14 @@ var losses = []struct {
 		"Deleted", "was deleted (Deleted)"},
 	{"it ends in the second in which it is deleted", seen(builder.Failed("worker", 1, builder.Exit(1), builder.At(20*second), builder.DeletedAt(20*second))),
 		"Deleted", "was deleted (Deleted)"},
+	{"its times show an end before the deletion", seen(builder.Failed("worker", 1, builder.Exit(1), builder.At(20*second), builder.DeletedAt(30*second))),
+		"Deleted", "was deleted (Deleted)"},
+	{"its node is rebooted and does not know its end", seen(builder.Failed("worker", 1, builder.ExitSaying(255, "Unknown", ""))),
+		"Unknown", "was lost by its node (Unknown)"},
+	{"its kubelet does not know its end", seen(builder.Failed("worker", 1, builder.ExitSaying(137, "ContainerStatusUnknown", "gone"))),
+		"ContainerStatusUnknown", "was lost by its node (ContainerStatusUnknown: gone)"},
+	{"its node fails a preflight check", seen(builder.Failed("worker", 1, builder.FailedInit("preflight-dcgm-diag", 1))),
+		"PreflightFailed", "failed a preflight check of its node (PreflightFailed: preflight-dcgm-diag)"},
 	{"it is deleted by force and gone at once", seen(builder.SeenGone("worker", 1, builder.On(node1))), "Deleted", "was deleted (Deleted)"},
 	{"the kubelet ends it with its node and it is gone at once", seen(builder.SeenGone("worker", 1, builder.Disrupted("TerminationByKubelet", 29*second))),
 		"TerminationByKubelet", "was ended by its node (TerminationByKubelet: Taken away.)"},
@@ -65,91 +68,35 @@ var losses = []struct {
 	{"it is gone without a trace", seen(builder.Gone("worker", 1)), "Vanished", "was lost (Vanished: its pod is gone without a trace)"},
 }
 
-// A lost pod restarts at once under every restart policy, without a charge.
-func TestAPodThatWasLostIsRestartedUnderEveryPolicyAndNotCharged(t *testing.T) {
+// A lost pod restarts under every restart policy, without a charge.
+func TestALostPodRestartsUnderEveryPolicyAndIsNotCharged(t *testing.T) {
 	for _, loss := range losses {
-		for _, p := range []v1alpha1.RestartPolicy{v1alpha1.RestartNever, v1alpha1.RestartOnFailure, v1alpha1.RestartAlways, v1alpha1.RestartExitCode} {
-			job := builder.Job("j", builder.Workers(2, builder.Policy(p)), builder.MaxRestarts(0))
-			got := judge(builder.Snapshot(job, append(loss.seen, builder.Running("worker", 0))...))
-			if diff := cmp.Diff(lost(0, "worker-1 Infrastructure Replica free"), got); diff != "" {
-				t.Errorf("%s, restartPolicy %s (-want +got):\n%s", loss.name, p, diff)
+		for _, policy := range policies {
+			s := builder.Snapshot(builder.Job("j", builder.Workers(2, builder.Policy(policy))), append(loss.seen, builder.Running("worker", 0))...)
+			if got, want := restarts(s), "worker-1 Infrastructure Replica free"; got != want {
+				t.Errorf("%s, restartPolicy %s: %s, want %s", loss.name, policy, got, want)
+				continue
+			}
+			f, where := &failure.Find(s)[0].Failure, " on "+node1
+			if f.Node == "" {
+				where = ""
+			}
+			if want := "worker-1" + where + " " + loss.text; f.Reason != loss.reason || failure.Describe(f) != want {
+				t.Errorf("%s: reason %s, %q, want %s, %q", loss.name, f.Reason, failure.Describe(f), loss.reason, want)
 			}
 		}
 	}
 }
 
-func TestALossIsToldInPlainWords(t *testing.T) {
-	for _, loss := range losses {
-		v := policy.Judge(builder.Snapshot(builder.Job("j", builder.Workers(2)), append(loss.seen, builder.Running("worker", 0))...))
-		if v.Failure == nil || v.Failure.Reason != loss.reason {
-			t.Errorf("%s: the failure is %v, want reason %s", loss.name, v.Failure, loss.reason)
-			continue
-		}
-		where := " on " + node1
-		if v.Failure.Node == "" {
-			where = ""
-		}
-		if diff := cmp.Diff("worker-1"+where+" "+loss.text, failure.Describe(v.Failure)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", loss.name, diff)
-		}
-	}
-}
-
-// TestOwnFailures is restartPolicy x way to fail -> cause; "." is no restart, "F" fails the job.
-func TestOwnFailures(t *testing.T) {
-	ways := []struct {
-		name string
-		pod  builder.SnapshotOption
-	}{
-		{"OOM", builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", ""))},
-		{"StartError", builder.Failed("worker", 1, builder.ExitSaying(128, "StartError", "no such file"))},
-		{"no such program", builder.Failed("worker", 1, builder.ExitSaying(128, "StartError", builder.NoProgram))},
-		{"ContainerCannotRun", builder.Failed("worker", 1, builder.ExitSaying(127, "ContainerCannotRun", ""))},
-		{"DeadlineExceeded", builder.Failed("worker", 1, builder.Rejected("DeadlineExceeded", ""))},
-		{"preempted", builder.Deleted("worker", 1, builder.Disrupted("PreemptionByScheduler", 29*second))},
-		{"preempted and OOM", builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", ""), builder.Disrupted("PreemptionByScheduler", 29*second))},
-	}
-	want := map[v1alpha1.RestartPolicy][]string{
-		v1alpha1.RestartNever:     {"F", "F", "F", "F", "F", "Preempted", "Preempted"},
-		v1alpha1.RestartOnFailure: {"OOM", "Startup", "F", "Startup", "Retryable", "Preempted", "Preempted"},
-		v1alpha1.RestartAlways:    {"OOM", "Startup", "F", "Startup", "Retryable", "Preempted", "Preempted"},
-		v1alpha1.RestartExitCode:  {"OOM", "Startup", "F", "Startup", "Retryable", "Preempted", "Preempted"},
-	}
-	for restartPolicy, row := range want {
-		var got []string
-		for _, way := range ways {
-			job := builder.Job("j", builder.Workers(2, builder.Policy(restartPolicy)))
-			v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), way.pod))
-			switch v.Kind {
-			case policy.Fail:
-				got = append(got, "F")
-			case policy.Restart:
-				got = append(got, string(v.Failure.Cause))
-			default:
-				got = append(got, ".")
-			}
-		}
-		if diff := cmp.Diff(row, got); diff != "" {
-			t.Errorf("restartPolicy %s (-want +got):\n%s", restartPolicy, diff)
-		}
-	}
-}
-
-func TestNodesInTrouble(t *testing.T) {
+func TestWhatIsNoLoss(t *testing.T) {
 	job := builder.Job("j", pytorch, builder.Workers(2))
 	running := seen(builder.Running("worker", 0), builder.Running("worker", 1))
-	check(t, []judgeCase{
-		{"a node that is not ready counts as lost only after a while, and is looked at again then", job,
-			append(running, builder.NodeLost(node1, 50*second)), judged{Wake: 65 * second}},
-		{"it is lost at that moment", job, append(running, builder.NodeLost(node1, 45*second)), lost(0, "worker-1 Infrastructure Job free")},
-		{"of two nodes in trouble the next one sets the time", job,
-			append(running, builder.NodeLost(node1, 55*second), builder.NodeLost("node-worker-0", 50*second)), judged{Wake: 65 * second}},
+	checkRestarts(t, []restartCase{
 		{"a pod that has failed did not lose its node", job,
-			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.NodeLost(node1, 30*second)),
-			restart(0, "worker-1 Retryable Job charged")},
+			seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(1)), builder.NodeLost(node1, 30*second)), "worker-1 Retryable Job charged"},
 		{"a broken device is no failure while the container runs", job,
-			seen(builder.Running("worker", 0), builder.Running("worker", 1, builder.Unhealthy("nvidia.com/gpu", "GPU-7"))), judged{}},
-		{"another node's trouble is not the job's", job, append(running, builder.NodeLost("elsewhere", 10*second)), judged{}},
+			seen(builder.Running("worker", 0), builder.Running("worker", 1, builder.Unhealthy("nvidia.com/gpu", "GPU-7"))), ""},
+		{"another node's trouble is not the job's", job, append(running, builder.NodeLost("elsewhere", 10*second)), ""},
 	})
 }
 
@@ -161,20 +108,19 @@ func TestEvictionsAndRejections(t *testing.T) {
 		return seen(builder.Running("worker", 0), builder.Failed("worker", 1, options...), builder.Now(60*second))
 	}
 	evicted, forNode := builder.Rejected("Evicted", "too much"), builder.Disrupted("TerminationByKubelet", 29*second)
-	own := restart(0, "worker-1 Retryable Job charged")
-	check(t, []judgeCase{
-		{"its own storage, while its container seems to run", job, failed(evicted, builder.StillRunning()), judged{}},
-		{"its own storage, while its container is not found", job, failed(evicted, builder.RanBefore()), judged{}},
+	const own, free = "worker-1 Retryable Job charged", "worker-1 Infrastructure Replica free"
+	checkRestarts(t, []restartCase{
+		{"its own storage, while its container seems to run", job, failed(evicted, builder.StillRunning()), ""},
+		{"its own storage, while its container is not found", job, failed(evicted, builder.RanBefore()), ""},
 		{"its own storage", job, failed(evicted, builder.Exit(143), builder.At(30*second)), own},
 		{"its own storage, and its end is not known", job, failed(evicted, builder.ExitSaying(137, "ContainerStatusUnknown", ""), builder.At(30*second)), own},
-		{"its node's, while its container seems to run", job, failed(evicted, forNode, builder.StillRunning()), judged{}},
-		{"its node's", job, failed(evicted, forNode, builder.Exit(137), builder.At(30*second)), lost(0, "worker-1 Infrastructure Job free")},
-		{"before it ran", job, failed(evicted), lost(0, "worker-1 Infrastructure Replica free")},
-		{"turned away before it ran", job, failed(builder.Rejected("OutOfcpu", "")), lost(0, "worker-1 Infrastructure Replica free")},
-		{"turned away after a reboot", builder.Job("j", pytorch, builder.Workers(2), builder.StartedAt(0), ran), failed(builder.Rejected("OutOfcpu", "")),
-			lost(0, "worker-1 Infrastructure Job free")},
-		{"ended by Kueue before it had a node", job, failed(builder.On(""), builder.ByKueue(30*second)), lost(0, "worker-1 Infrastructure Replica free")},
-		{"ended by Kueue after it ran", job, failed(builder.Exit(143), builder.At(30*second), builder.ByKueue(29*second)),
-			lost(0, "worker-1 Infrastructure Job free")},
+		{"its node's, while its container seems to run", job, failed(evicted, forNode, builder.StillRunning()), ""},
+		{"its node's", job, failed(evicted, forNode, builder.Exit(137), builder.At(30*second)), "worker-1 Infrastructure Job free"},
+		{"before it ran", job, failed(evicted), free},
+		{"turned away before it ran", job, failed(builder.Rejected("OutOfcpu", "")), free},
+		{"turned away after a reboot", builder.Job("j", pytorch, builder.Workers(2), builder.StartedAt(0), ran), failed(builder.Rejected("OutOfcpu", "")), "worker-1 Infrastructure Job free"},
+		{"failed a preflight check before it ran", job, failed(builder.FailedInit("preflight-dcgm-diag", 1)), free},
+		{"ended by Kueue before it had a node", job, failed(builder.On(""), builder.ByKueue(30*second)), free},
+		{"ended by Kueue after it ran", job, failed(builder.Exit(143), builder.At(30*second), builder.ByKueue(29*second)), "worker-1 Infrastructure Job free"},
 	})
 }

@@ -1,0 +1,98 @@
+package failure_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/sim/builder"
+)
+
+// TestExitCodes is restartPolicy x exit code -> result: "." no failure, "r" restarted and charged, "a" run again, "F" fails the job. The
+// replica is a worker whose success the job does not need.
+func TestExitCodes(t *testing.T) {
+	codes := []int32{0, 1, 2, 93, 126, 127, 128, 130, 137, 138, 139, 143, 255}
+	results := map[string]string{
+		"": ".", "worker-1 Retryable Replica charged": "r", "worker-1 Completed Replica free": "a", "worker-1 Fatal": "F",
+	}
+	for policy, want := range map[v1alpha1.RestartPolicy]string{
+		//                         0   1   2  93 126 127 128 130 137 138 139 143 255
+		v1alpha1.RestartNever:     ".  F   F   F   F   F   F   F   F   F   F   F   F",
+		v1alpha1.RestartOnFailure: ".  r   r   F   F   F   r   r   r   r   r   r   r",
+		v1alpha1.RestartAlways:    "a  r   r   F   F   F   r   r   r   r   r   r   r",
+		v1alpha1.RestartExitCode:  ".  F   F   F   F   F   F   r   r   r   F   r   F",
+	} {
+		var got []string
+		for _, code := range codes {
+			end := builder.Failed("worker", 1, builder.Exit(code))
+			if code == 0 {
+				end = builder.Succeeded("worker", 1)
+			}
+			job := builder.Job("j", builder.Workers(2, builder.Policy(policy)))
+			got = append(got, results[restarts(builder.Snapshot(job, builder.Running("worker", 0), end))])
+		}
+		if diff := cmp.Diff(strings.Fields(want), got); diff != "" {
+			t.Errorf("restartPolicy %s, exit codes %v (-want +got):\n%s", policy, codes, diff)
+		}
+	}
+}
+
+// The same for other ways to fail. loss_test.go has the losses.
+func TestOwnFailures(t *testing.T) {
+	const fatal, startup, preempted = "worker-1 Fatal", "worker-1 Startup Replica charged", "worker-1 Preempted Replica free"
+	for name, c := range map[string]struct {
+		pod           builder.SnapshotOption
+		never, others string
+	}{
+		"OOM":                {builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", "")), fatal, "worker-1 OOM Replica charged"},
+		"StartError":         {builder.Failed("worker", 1, builder.ExitSaying(128, "StartError", "no such file")), fatal, startup},
+		"no such program":    {builder.Failed("worker", 1, builder.ExitSaying(128, "StartError", builder.NoProgram)), fatal, fatal},
+		"ContainerCannotRun": {builder.Failed("worker", 1, builder.ExitSaying(127, "ContainerCannotRun", "")), fatal, startup},
+		"DeadlineExceeded":   {builder.Failed("worker", 1, builder.Rejected("DeadlineExceeded", "")), fatal, "worker-1 Retryable Replica charged"},
+		"preempted":          {builder.Deleted("worker", 1, builder.Disrupted("PreemptionByScheduler", 29*second)), preempted, preempted},
+		"preempted and OOM": {builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", ""), builder.Disrupted("PreemptionByScheduler", 29*second)),
+			preempted, preempted},
+		"a misconfigured preflight check": {builder.Failed("worker", 1, builder.FailedInit("preflight-dcgm-diag", 2)), fatal, startup},
+		"another init container":          {builder.Failed("worker", 1, builder.FailedInit("setup", 137)), fatal, "worker-1 Retryable Replica charged"},
+	} {
+		for _, policy := range policies {
+			want := c.others
+			if policy == v1alpha1.RestartNever {
+				want = c.never
+			}
+			job := builder.Job("j", builder.Workers(2, builder.Policy(policy)))
+			if got := restarts(builder.Snapshot(job, builder.Running("worker", 0), c.pod)); got != want {
+				t.Errorf("restartPolicy %s, %s: %s, want %s", policy, name, got, want)
+			}
+		}
+	}
+}
+
+func TestWhatBreaksAReplica(t *testing.T) {
+	job := builder.Job("j", builder.Workers(2))
+	const own, lost = "worker-1 Retryable Replica charged", "worker-1 Infrastructure Replica free"
+	twoContainers := builder.Edit(func(pod *corev1.Pod) {
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
+			Name: "logs", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}})
+	})
+	checkRestarts(t, []restartCase{
+		{"one container has failed while another still runs", job,
+			seen(builder.Running("worker", 0), builder.Running("worker", 1, builder.Exit(1), twoContainers)), own},
+		{"one container is done, another still runs, and the pod is deleted from outside", job,
+			seen(builder.Running("worker", 0), builder.Running("worker", 1, builder.Exit(0), builder.At(20*second), twoContainers, builder.DeletedAt(30*second))), lost},
+		{"one container has failed, another still runs, and the pod is deleted from outside", job,
+			seen(builder.Running("worker", 0), builder.Running("worker", 1, builder.Exit(127), builder.At(20*second), twoContainers, builder.DeletedAt(30*second))), lost},
+		{"a pod that is deleted before it ran has lost nothing", job,
+			seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.DeletedAt(30*second))), ""},
+		{"a pod that never ran and is gone has lost nothing", job, seen(builder.Running("worker", 0)), ""},
+		{"a pod that waits for its image is no failure", job,
+			seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.Waiting("ImagePullBackOff", "no such image"))), ""},
+		{"failures of past lives are over", builder.Job("j", builder.Workers(2), builder.Attempt(1)),
+			seen(builder.Failed("worker", 1, builder.Exit(1), builder.Life(0, 3))), ""},
+		{"failures of replicas that scaling took away are over", builder.Job("j", builder.Workers(2), builder.Elastic(1, 4)),
+			seen(builder.Running("worker", 0), builder.Failed("worker", 3, builder.Exit(127))), ""},
+	})
+}
