@@ -3,7 +3,6 @@ package policy_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/policy"
@@ -98,17 +97,6 @@ func TestARestartOfOneReplicaThatIsAskedFor(t *testing.T) {
 			if i.Charged || i.Cause != v1alpha1.CauseRequested || v.Accounts.LastFailure != nil || len(v.Accounts.AvoidedNodes) > 0 {
 				t.Errorf("%s: incident %+v, accounts %+v: want no failure, and no node to avoid", name, i, v.Accounts)
 			}
-		}
-	}
-}
-
-// A user who restarts a job once does not wait. Further restarts in a row wait 1 s, doubling, whatever backoffSeconds is.
-func TestRestartsThatAreAskedForAgainAndAgainBackOff(t *testing.T) {
-	for row, want := range []time.Duration{0, 1, 2, 4, 8, 16, 32, 60, 60} {
-		job := requests("again", "", inARow(int32(row)), builder.BackOff(30, 60))
-		got := judge(builder.Snapshot(job, builder.Now(20*second), builder.Running("worker", 0), builder.Running("worker", 1)))
-		if got.Ruling != policy.Restart || got.Wait != want*second {
-			t.Errorf("after %d restarts in a row: ruling %d, waits %v, want a restart after %v", row, got.Ruling, got.Wait, want*second)
 		}
 	}
 }
