@@ -16,6 +16,7 @@ func used(n int) builder.JobOption {
 
 func TestBudget(t *testing.T) {
 	exit := seen(builder.Failed("worker", 1, builder.Exit(1)))
+	both := append(exit, builder.Failed("worker", 0, builder.Exit(1)))
 	whole := restart(0, "worker-1 Retryable Job charged")
 	job := func(limit, already int) *v1alpha1.TrainingJob {
 		return builder.Job("j", pytorch, builder.Workers(3), builder.MaxRestarts(limit), used(already))
@@ -41,6 +42,9 @@ func TestBudget(t *testing.T) {
 		{"each cause has a budget of its own: the third out of memory restarts", memory(2), oom, outOfMemory("worker-1 OOM Job charged")},
 		{"and the fourth fails the job", memory(3), oom, spent},
 		{"but an exit does not", builder.Job("j", pytorch, builder.Workers(2), ooms(3)), exit, whole},
+		{"a fault that ends two replicas uses up one restart", builder.Job("j", builder.Workers(2), builder.MaxRestarts(1)), both,
+			restart(0, "worker-0 Retryable Replica charged", "worker-1 Retryable Replica joins")},
+		{"and fails the job if none is left", builder.Job("j", builder.Workers(2), builder.MaxRestarts(0)), both, spent},
 		{"failures of several budgets at once are charged to that of the first",
 			builder.Job("j", builder.Workers(3), builder.MaxRestarts(1), used(1), ooms(2)), append(oom, builder.Failed("worker", 2, builder.Exit(1))),
 			outOfMemory("worker-1 OOM Replica charged", "worker-2 Retryable Replica joins")},
@@ -104,5 +108,25 @@ func TestEvaluators(t *testing.T) {
 		{"an evaluator that is left does not keep the job from running",
 			job(builder.StartedAt(0), builder.StartupDeadline(10)),
 			seen(running, builder.Running("evaluator", 0), builder.Failed("evaluator", 1, builder.Exit(127))), judged{}},
+	})
+}
+
+// The limit of evaluatorRestarts, 3 here, is used up.
+func TestAnEvaluatorThatEndsWithAnotherIsPartOfItsIncident(t *testing.T) {
+	evaluator := func(at time.Duration) v1alpha1.Incident {
+		return v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Evaluator, Cause: v1alpha1.CauseRetryable, Pod: "j-evaluator-0", Time: builder.Time(at)},
+			Scope: v1alpha1.ScopeReplica, RestartTime: builder.Time(at)}
+	}
+	job := func(known v1alpha1.Incident) *v1alpha1.TrainingJob {
+		return builder.Job("j", builder.Workers(1), builder.Evaluators(2), builder.MaxRestarts(3), builder.RunsSince(0), builder.Incidents(known),
+			builder.Charged(v1alpha1.BudgetEvaluatorRestarts, 1*second, 2*second, 27*second))
+	}
+	ends := func(code int32) []builder.SnapshotOption {
+		return seen(builder.Running("worker", 0), builder.Failed("evaluator", 1, builder.Exit(code), builder.At(30*second)), builder.Now(30*second))
+	}
+	check(t, []judgeCase{
+		{"it is replaced beyond the budget", job(evaluator(27 * second)), ends(1), restart(0, "evaluator-1 Retryable Replica joins")},
+		{"it is left after another incident", job(evaluator(20 * second)), ends(1), judged{}},
+		{"it is left after a fatal exit", job(evaluator(27 * second)), ends(127), judged{}},
 	})
 }

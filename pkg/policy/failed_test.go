@@ -94,6 +94,10 @@ func TestTheMessageShowsTheFailureAndWhatFollows(t *testing.T) {
 			"worker-0 was lost (Vanished: its pod is gone without a trace): the whole job restarts as attempt 1, 1 more follow, not charged."},
 		{job(pytorch), seen(exit(0, 1), exit(1, 1)), "worker-0 on node-worker-0 exited with code 1 (Error), and 1 more did in the same second: " +
 			"the whole job restarts as attempt 1, 1 more follow, restart 1 of 10. Likewise ended worker-1: the logs of all are kept."},
+		{job(builder.Rules(rule{ExitCodes: []int32{42}, Scope: v1alpha1.ScopeRole})), seen(exit(0, 42), exit(1, 1)),
+			"worker-0 on node-worker-0 exited with code 42 (Error): all replicas of role Worker are replaced, 1 more follow, restart 1 of 10."},
+		{job(), seen(exit(0, 1), exit(1, 1)), "worker-0 on node-worker-0 exited with code 1 (Error), and 1 more did in the same second: " +
+			"this replica is replaced, and 1 more with it, restart 1 of 10."},
 		{job(builder.Charged(v1alpha1.BudgetOOMRestarts, 0, 0, 0)), seen(oom),
 			"worker-1 on node-worker-1 exited with code 137 (OOMKilled) and recovery.maxOOMRestarts (3) is used up. Last words: killed"},
 		{job(builder.Rules(rule{ExitCodes: []int32{9}, Cause: v1alpha1.CauseOOM}, rule{Name: "bad-code", ExitCodes: []int32{3}, Cause: v1alpha1.CauseFatal})),
@@ -105,6 +109,17 @@ func TestTheMessageShowsTheFailureAndWhatFollows(t *testing.T) {
 		if got := policy.Judge(builder.Snapshot(c.job, c.seen...)).Message; got != c.want {
 			t.Errorf("message %q, want %q", got, c.want)
 		}
+	}
+}
+
+// The incident counts all replicas that restart with it, whether they ended or not.
+func TestARoleThatJoinsIsCountedWhole(t *testing.T) {
+	ofTheRole := builder.Rules(rule{ExitCodes: []int32{42}, Scope: v1alpha1.ScopeRole})
+	job := builder.Job("j", builder.Workers(3), builder.Leader(v1alpha1.Master), builder.AnyWorker(), ofTheRole, builder.RunsSince(0))
+	got := policy.Judge(builder.Snapshot(job, builder.Failed("master", 0, builder.Exit(1), builder.At(28*second)),
+		builder.Failed("worker", 0, builder.Exit(42), builder.At(29*second)), builder.Running("worker", 1), builder.Running("worker", 2), builder.Now(30*second)))
+	if len(got.Restarts) != 2 || got.Restarts[0].Followers != 3 || got.Accounts.Incidents[0].Followers != 3 {
+		t.Errorf("%+v, want an incident with 3 followers", got.Restarts)
 	}
 }
 

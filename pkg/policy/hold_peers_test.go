@@ -50,3 +50,23 @@ func TestAnExitThatMayBeAFollowersIsNotActedOnAtOnce(t *testing.T) {
 			seen(builder.Pending("worker", 0, builder.Waiting("ContainerCreating", "")), builder.Now(60*second), early()), held(62*second + 500*time.Millisecond)},
 	})
 }
+
+// The workers of a lost parameter server lose their connections and end before Kubernetes shows what broke.
+func TestTheExitOfAWorkerWaitsForTheParameterServers(t *testing.T) {
+	job := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
+		return builder.Job("j", append([]builder.JobOption{tensorflow, builder.Workers(2), builder.PS(1), builder.RunsSince(0)}, options...)...)
+	}
+	now := func(d time.Duration, more ...builder.SnapshotOption) []builder.SnapshotOption {
+		return append(more, builder.Failed("worker", 0, builder.Exit(1)), builder.Failed("worker", 1, builder.Exit(1)), builder.Now(d))
+	}
+	held := judged{Ruling: policy.Hold, Reason: v1alpha1.ReasonRestartHeld, Wake: 32*second + 500*time.Millisecond}
+	check(t, []judgeCase{
+		{"it waits", job(), now(30*second, builder.Running("ps", 0)), held},
+		{"and does not fail the job meanwhile", job(builder.MaxRestarts(0)), now(30*second, builder.Running("ps", 0)), held},
+		{"the server ended as well", job(), now(30*second, builder.Failed("ps", 0, builder.Exit(137))), restart(0, "ps-0 Retryable Job charged")},
+		{"the server runs", job(), now(33*second, builder.Running("ps", 0)),
+			restart(0, "worker-0 Retryable Replica charged", "worker-1 Retryable Replica joins")},
+		{"a worker that was killed did not follow", job(), seen(builder.Running("ps", 0), builder.Failed("worker", 0, builder.Exit(137)), builder.Now(30*second)), restart(0, "worker-0 Retryable Replica charged")},
+		{"a lost server explains its workers", job(), now(60*second, builder.Running("ps", 0), builder.NodeLost("node-ps-0", 29*second)), lost(0, "ps-0 Infrastructure Job free")},
+	})
+}
