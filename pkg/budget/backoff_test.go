@@ -77,32 +77,26 @@ func TestAWaitIsNotCutShortByRounding(t *testing.T) {
 	}
 }
 
-// Steady losses of others, or a peer that crashes again and again, never delay a replica that was lost.
+// Steady losses of others, or a peer that crashes again and again, never delay a replica that was lost. Ten calm minutes reset the back-off.
 func TestTheBackOffIsThatOfTheReplicasThatRestart(t *testing.T) {
 	own, whole := builder.OwnRestartsInRow(4, 50*second), builder.RestartsInRow(7)
 	for name, c := range map[string]struct {
 		job      builder.JobOption
 		incident *failure.Incident
+		now      time.Duration
 		want     time.Duration
 	}{
-		"of a replica in its fifth restart in a row":         {own, of(1, v1alpha1.CauseRetryable, v1alpha1.ScopeReplica), 40 * second},
-		"of another replica":                                 {own, of(2, v1alpha1.CauseInfrastructure, v1alpha1.ScopeReplica), 0},
-		"of a replica after restarts of the whole job":       {whole, of(1, v1alpha1.CauseRetryable, v1alpha1.ScopeReplica), 0},
-		"of the whole job after restarts of a replica":       {own, of(1, v1alpha1.CauseRetryable, v1alpha1.ScopeJob), 0},
-		"of a role, all of which wait as long as the worst":  {own, of(2, v1alpha1.CauseRetryable, v1alpha1.ScopeRole), 40 * second},
-		"of a replica that the job does not have any longer": {own, of(9, v1alpha1.CauseRetryable, v1alpha1.ScopeReplica), 0},
+		"of a replica in its fifth restart in a row":              {own, of(1, v1alpha1.CauseRetryable, v1alpha1.ScopeReplica), 60 * second, 40 * second},
+		"of that replica, a second before it ran for ten minutes": {own, of(1, v1alpha1.CauseRetryable, v1alpha1.ScopeReplica), 649 * second, 40 * second},
+		"of that replica, after it ran for ten minutes":           {own, of(1, v1alpha1.CauseRetryable, v1alpha1.ScopeReplica), 650 * second, 0},
+		"of another replica":                                      {own, of(2, v1alpha1.CauseInfrastructure, v1alpha1.ScopeReplica), 60 * second, 0},
+		"of a replica after restarts of the whole job":            {whole, of(1, v1alpha1.CauseRetryable, v1alpha1.ScopeReplica), 60 * second, 0},
+		"of the whole job after restarts of a replica":            {own, of(1, v1alpha1.CauseRetryable, v1alpha1.ScopeJob), 60 * second, 0},
+		"of a role, all of which wait as long as the worst":       {own, of(2, v1alpha1.CauseRetryable, v1alpha1.ScopeRole), 60 * second, 40 * second},
+		"of a replica that the job does not have any longer":      {own, of(9, v1alpha1.CauseRetryable, v1alpha1.ScopeReplica), 60 * second, 0},
 	} {
-		if got := waits(builder.Snapshot(builder.Job("j", builder.Workers(3), c.job)), c.incident); got != c.want {
+		if got := waits(builder.Snapshot(builder.Job("j", builder.Workers(3), c.job), builder.Now(c.now)), c.incident); got != c.want {
 			t.Errorf("the restart %s waits %v, want %v", name, got, c.want)
-		}
-	}
-}
-
-func TestTenCalmMinutesResetTheBackOffOfAReplica(t *testing.T) {
-	for now, want := range map[time.Duration]time.Duration{649 * second: 20 * second, 650 * second: 0} {
-		s := builder.Snapshot(builder.Job("j", builder.Workers(2), builder.OwnRestartsInRow(3, 50*second)), builder.Now(now))
-		if got := waits(s, of(1, v1alpha1.CauseInfrastructure, v1alpha1.ScopeReplica)); got != want {
-			t.Errorf("at %v it waits %v, want %v", now, got, want)
 		}
 	}
 }
@@ -138,25 +132,5 @@ func TestTenCalmMinutesResetTheBackOff(t *testing.T) {
 				t.Errorf("restarts in a row (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// The memory forgets the restarts in a row of a replica that ran for ten minutes, and its start once no rule counts from it.
-func TestTheMemoryForgetsCalmReplicas(t *testing.T) {
-	worker1 := []state.Slot{{Role: v1alpha1.Worker, Index: 1}}
-	for _, c := range []struct {
-		now, longest  time.Duration
-		calm, settled []state.Slot
-	}{
-		{649 * second, 0, nil, nil},
-		{650 * second, 0, worker1, worker1},
-		{3649 * second, time.Hour, worker1, nil},
-		{3650 * second, time.Hour, worker1, worker1},
-	} {
-		s := builder.Snapshot(builder.Job("j", builder.Workers(2), builder.OwnRestartsInRow(3, 50*second)), builder.Now(c.now))
-		calm, settled := budget.CalmSlots(s, c.longest)
-		if diff := cmp.Diff([][]state.Slot{c.calm, c.settled}, [][]state.Slot{calm, settled}); diff != "" {
-			t.Errorf("at %v, if a rule counts for %v (-want +got):\n%s", c.now, c.longest, diff)
-		}
 	}
 }

@@ -42,41 +42,38 @@ func TestTheDefaultBudgetGrowsWithReplicasThatAreRestartedAlone(t *testing.T) {
 	}
 }
 
-// Each cause has a budget. A loss has none, unless only a rule makes it one. An evaluator must not use up the budgets of the training.
+// Each cause has a budget. A loss has none, unless only a rule makes it one. An evaluator does not use up the budgets of the training. A part
+// of another incident counts against none.
 func TestTheBudgetOfAnIncident(t *testing.T) {
-	of := func(role v1alpha1.Role, cause v1alpha1.Cause, charged bool) failure.Incident {
-		return failure.Incident{Incident: v1alpha1.Incident{Failure: v1alpha1.Failure{Role: role, Cause: cause}, Charged: charged}}
+	const worker, evaluator, loss = v1alpha1.Worker, v1alpha1.Evaluator, v1alpha1.CauseInfrastructure
+	type incident struct {
+		role            v1alpha1.Role
+		cause           v1alpha1.Cause
+		charged, byRule bool
 	}
-	worker := func(cause v1alpha1.Cause, charged bool) failure.Incident { return of(v1alpha1.Worker, cause, charged) }
-	byRule := func(i failure.Incident) failure.Incident {
-		i.RuleMade = true
-		return i
-	}
-	joins := worker(v1alpha1.CauseRetryable, false)
-	joins.Joins = &v1alpha1.Incident{}
-	for name, c := range map[string]struct {
-		incident failure.Incident
-		want     v1alpha1.BudgetName
-	}{
-		"an exit":                           {worker(v1alpha1.CauseRetryable, true), v1alpha1.BudgetRestarts},
-		"a start that fails":                {worker(v1alpha1.CauseStartup, true), v1alpha1.BudgetRestarts},
-		"out of memory":                     {worker(v1alpha1.CauseOOM, true), v1alpha1.BudgetOOMRestarts},
-		"a hang":                            {worker(v1alpha1.CauseHang, true), v1alpha1.BudgetHangRestarts},
-		"a loss":                            {worker(v1alpha1.CauseInfrastructure, false), ""},
-		"a preemption":                      {worker(v1alpha1.CausePreempted, false), ""},
-		"a loss that only a rule makes":     {byRule(worker(v1alpha1.CauseInfrastructure, false)), v1alpha1.BudgetRuleMadeLosses},
-		"a part of another incident":        {joins, ""},
-		"a part of one, by a rule":          {byRule(joins), ""},
-		"a requested restart":               {worker(v1alpha1.CauseRequested, false), ""},
-		"a completed program":               {worker(v1alpha1.CauseCompleted, false), ""},
-		"an evaluator's exit":               {of(v1alpha1.Evaluator, v1alpha1.CauseRetryable, false), v1alpha1.BudgetEvaluatorRestarts},
-		"an evaluator that ran out":         {of(v1alpha1.Evaluator, v1alpha1.CauseOOM, false), v1alpha1.BudgetEvaluatorRestarts},
-		"an evaluator's loss":               {of(v1alpha1.Evaluator, v1alpha1.CauseInfrastructure, false), ""},
-		"an evaluator's loss by a rule":     {byRule(of(v1alpha1.Evaluator, v1alpha1.CauseInfrastructure, false)), ""},
-		"an evaluator that is to run again": {of(v1alpha1.Evaluator, v1alpha1.CauseCompleted, false), ""},
+	for i, want := range map[incident]v1alpha1.BudgetName{
+		{worker, v1alpha1.CauseRetryable, true, false}:     v1alpha1.BudgetRestarts,
+		{worker, v1alpha1.CauseStartup, true, false}:       v1alpha1.BudgetRestarts,
+		{worker, v1alpha1.CauseOOM, true, false}:           v1alpha1.BudgetOOMRestarts,
+		{worker, v1alpha1.CauseHang, true, false}:          v1alpha1.BudgetHangRestarts,
+		{worker, loss, false, false}:                       "",
+		{worker, v1alpha1.CausePreempted, false, false}:    "",
+		{worker, loss, false, true}:                        v1alpha1.BudgetRuleMadeLosses,
+		{worker, v1alpha1.CauseRequested, false, false}:    "",
+		{worker, v1alpha1.CauseCompleted, false, false}:    "",
+		{evaluator, v1alpha1.CauseRetryable, false, false}: v1alpha1.BudgetEvaluatorRestarts,
+		{evaluator, v1alpha1.CauseOOM, false, false}:       v1alpha1.BudgetEvaluatorRestarts,
+		{evaluator, loss, false, false}:                    "",
+		{evaluator, loss, false, true}:                     "",
+		{evaluator, v1alpha1.CauseCompleted, false, false}: "",
 	} {
-		if got := budget.Of(&c.incident); got != c.want {
-			t.Errorf("%s counts against %q, want %q", name, got, c.want)
+		own := failure.Incident{Incident: v1alpha1.Incident{Failure: v1alpha1.Failure{Role: i.role, Cause: i.cause}, Charged: i.charged}, RuleMade: i.byRule}
+		if got := budget.Of(&own); got != want {
+			t.Errorf("%+v counts against %q, want %q", i, got, want)
+		}
+		own.Charged, own.Joins = false, &v1alpha1.Incident{}
+		if got := budget.Of(&own); got != "" {
+			t.Errorf("%+v is part of another incident, and counts against %q", i, got)
 		}
 	}
 }

@@ -85,13 +85,6 @@ func TestWhatBreaksAReplica(t *testing.T) {
 			seen(builder.Running("worker", 0), builder.Running("worker", 1, builder.Exit(0), builder.At(20*second), twoContainers, builder.DeletedAt(30*second))), lost},
 		{"one container has failed, another still runs, and the pod is deleted from outside", job,
 			seen(builder.Running("worker", 0), builder.Running("worker", 1, builder.Exit(127), builder.At(20*second), twoContainers, builder.DeletedAt(30*second))), lost},
-		{"a pod that is deleted before it ran has lost nothing", job,
-			seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.DeletedAt(30*second))), ""},
-		{"a pod that never ran and is gone has lost nothing", job, seen(builder.Running("worker", 0)), ""},
-		{"a pod that waits for its image is no failure", job,
-			seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.Waiting("ImagePullBackOff", "no such image"))), ""},
-		{"failures of past lives are over", builder.Job("j", builder.Workers(2), builder.Attempt(1)),
-			seen(builder.Failed("worker", 1, builder.Exit(1), builder.Life(0, 3))), ""},
 		{"failures of replicas that scaling took away are over", builder.Job("j", builder.Workers(2), builder.Elastic(1, 4)),
 			seen(builder.Running("worker", 0), builder.Failed("worker", 3, builder.Exit(127))), ""},
 	})

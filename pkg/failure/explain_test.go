@@ -53,23 +53,11 @@ func explained(s *state.Snapshot, orders ...failure.Incident) []string {
 	return got
 }
 
-type explainCase struct {
-	name string
-	job  *v1alpha1.TrainingJob
-	seen []builder.SnapshotOption
-	want []string
-}
+type explainCase = row[[]string]
 
 func checkExplained(t *testing.T, cases []explainCase) {
 	t.Helper()
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			t.Helper()
-			if diff := cmp.Diff(c.want, explained(builder.Snapshot(c.job, c.seen...))); diff != "" {
-				t.Errorf("explained (-want +got):\n%s", diff)
-			}
-		})
-	}
+	check(t, cases, func(s *state.Snapshot) []string { return explained(s) })
 }
 
 // past is a pod of the attempt that the incident ended.

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/state"
@@ -64,23 +66,31 @@ func charge(i *failure.Incident) string {
 	}
 }
 
-type restartCase struct {
+// row is a row of a table: what is seen of a job, and what that gives.
+type row[T any] struct {
 	name string
 	job  *v1alpha1.TrainingJob
 	seen []builder.SnapshotOption
-	want string
+	want T
 }
 
-func checkRestarts(t *testing.T, cases []restartCase) {
+func check[T any](t *testing.T, rows []row[T], get func(*state.Snapshot) T) {
 	t.Helper()
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
 			t.Helper()
-			if got := restarts(builder.Snapshot(c.job, c.seen...)); got != c.want {
-				t.Errorf("restarts %q, want %q", got, c.want)
+			if diff := cmp.Diff(r.want, get(builder.Snapshot(r.job, r.seen...))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
+}
+
+type restartCase = row[string]
+
+func checkRestarts(t *testing.T, cases []restartCase) {
+	t.Helper()
+	check(t, cases, restarts)
 }
 
 // first returns the first failure of two ranks of PyTorch.

@@ -81,12 +81,13 @@ func TestOneIncident(t *testing.T) {
 			custom, seen(failed("worker", 0, 1, 1), failed("ps", 1, 1, 2), failed("ps", 0, 1, 3)), "ps-1 Retryable Job charged"},
 		{"an independent fatal exit before it is not its consequence",
 			custom, seen(failed("worker", 0, 127, 1), failed("ps", 1, 1, 2)), "worker-0 Fatal"},
+		{"a failure comes before a program that has completed and runs again", builder.Job("j", builder.Workers(3, builder.Policy(v1alpha1.RestartAlways))),
+			seen(builder.Succeeded("worker", 1, builder.At(10*second)), failed("worker", 2, 1, 0)), "worker-2 Retryable Replica charged, worker-1 Completed Replica free"},
 		{"a role is restarted once, however many of it fail",
 			byRole, seen(failed("worker", 0, 1, 2), failed("worker", 2, 1, 1)), "worker-2 Retryable Role charged"},
 		{"a fatal exit among replicas of their own stays among them",
 			custom, seen(failed("worker", 0, 1, 1), failed("worker", 1, 126, 2)), "worker-0 Retryable Replica charged, worker-1 Fatal"},
-		{"a lost pod and a failed one are charged by their own causes",
-			custom, seen(builder.Gone("worker", 0), failed("worker", 1, 1, 1)),
+		{"a lost pod and a failed one are charged by their own causes", custom, seen(builder.Gone("worker", 0), failed("worker", 1, 1, 1)),
 			"worker-1 Retryable Replica charged, worker-0 Infrastructure Replica free"},
 	})
 }

@@ -134,8 +134,6 @@ func TestRulesForSideCars(t *testing.T) {
 	named := rule{ContainerName: "logs", ExitCodes: []int32{7}, Cause: v1alpha1.CauseOOM}
 	runs := seen(builder.Running("worker", 0), builder.Running("worker", 1, aside))
 	checkRestarts(t, []restartCase{
-		{"no rule", job(), runs, ""},
-		{"a rule for its exit code that does not name it", job(failJob(rule{ExitCodes: []int32{7}})), runs, ""},
 		{"a rule that names it", job(named), runs, "worker-1 OOM Replica charged"},
 		{"the rules for the main container are not for it", job(failJob(rule{ExitCodes: []int32{7}}), named), runs,
 			"worker-1 OOM Replica charged"},

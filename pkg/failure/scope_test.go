@@ -1,57 +1,44 @@
 package failure_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/test/sim/builder"
 )
 
-// TestDefaultScopes is the table of framework and role -> what restarts. The scope is that of a failure of the replica.
+// TestDefaultScopes is the table of framework and role -> what restarts: the roles whose failure restarts the whole job. Every other failure
+// restarts its replica.
 func TestDefaultScopes(t *testing.T) {
 	chief, master, launcher := builder.Leader(v1alpha1.Chief), builder.Leader(v1alpha1.Master), builder.Leader(v1alpha1.Launcher)
 	workers, ps, evaluator, elastic := builder.Workers(3), builder.PS(2), builder.Evaluators(2), builder.Elastic(1, 4)
-	const replica, whole = v1alpha1.ScopeReplica, v1alpha1.ScopeJob
-	cases := []struct {
-		name string
-		job  *v1alpha1.TrainingJob
-		want map[string]v1alpha1.RestartScope
+	for name, c := range map[string]struct {
+		job   *v1alpha1.TrainingJob
+		whole string
 	}{
-		{"TensorFlow with PS", builder.Job("j", tensorflow, chief, workers, ps, evaluator),
-			map[string]v1alpha1.RestartScope{"worker": replica, "chief": replica, "ps": whole, "evaluator": replica}},
-		{"TensorFlow without PS", builder.Job("j", tensorflow, chief, workers, evaluator),
-			map[string]v1alpha1.RestartScope{"worker": whole, "chief": whole, "evaluator": replica}},
-		{"PyTorch with a master", builder.Job("j", pytorch, master, workers, evaluator),
-			map[string]v1alpha1.RestartScope{"worker": whole, "master": whole, "evaluator": replica}},
-		{"PyTorch without a master", builder.Job("j", pytorch, workers),
-			map[string]v1alpha1.RestartScope{"worker": whole}},
-		{"JAX", builder.Job("j", jax, workers, evaluator),
-			map[string]v1alpha1.RestartScope{"worker": whole, "evaluator": replica}},
-		{"elastic PyTorch with a master, which hosts the rendezvous", builder.Job("j", pytorch, master, workers, elastic),
-			map[string]v1alpha1.RestartScope{"worker": replica, "master": whole}},
-		{"Custom", builder.Job("j", chief, workers, ps, evaluator),
-			map[string]v1alpha1.RestartScope{"worker": replica, "chief": replica, "ps": whole, "evaluator": replica}},
-		{"Custom with a master", builder.Job("j", master, workers),
-			map[string]v1alpha1.RestartScope{"worker": replica, "master": replica}},
-		{"Custom with roles of its own", builder.Job("j", workers, builder.Replicas("actor", 2), builder.Replicas("learner", 1)),
-			map[string]v1alpha1.RestartScope{"worker": replica, "actor": replica, "learner": replica}},
-		{"Custom with a launcher", builder.Job("j", launcher, workers),
-			map[string]v1alpha1.RestartScope{"worker": replica, "launcher": whole}},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			got := map[string]v1alpha1.RestartScope{}
-			for role := range c.want {
-				index := int(c.job.Spec.Replicas(builder.Role(role))) - 1
-				got[role] = scopeWhenFailing(t, c.job, role, index)
+		"TensorFlow with PS":       {builder.Job("j", tensorflow, chief, workers, ps, evaluator), "ps"},
+		"TensorFlow without PS":    {builder.Job("j", tensorflow, chief, workers, evaluator), "worker chief"},
+		"PyTorch with a master":    {builder.Job("j", pytorch, master, workers, evaluator), "worker master"},
+		"PyTorch without a master": {builder.Job("j", pytorch, workers), "worker"},
+		"JAX":                      {builder.Job("j", jax, workers, evaluator), "worker"},
+		"elastic PyTorch, whose master hosts the rendezvous": {builder.Job("j", pytorch, master, workers, elastic), "master"},
+		"Custom":                       {builder.Job("j", chief, workers, ps, evaluator), "ps"},
+		"Custom with a master":         {builder.Job("j", master, workers), ""},
+		"Custom with roles of its own": {builder.Job("j", workers, builder.Replicas("actor", 2), builder.Replicas("learner", 1)), ""},
+		"Custom with a launcher":       {builder.Job("j", launcher, workers), "launcher"},
+	} {
+		for role := range c.job.Spec.ReplicaSpecs {
+			text, want := strings.ToLower(string(role)), v1alpha1.ScopeReplica
+			if slices.Contains(strings.Fields(c.whole), text) {
+				want = v1alpha1.ScopeJob
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("wrong scopes (-want +got):\n%s", diff)
+			if got := scopeWhenFailing(t, c.job, text, int(c.job.Spec.Replicas(role))-1); got != want {
+				t.Errorf("%s: the scope of a %s is %s, want %s", name, role, got, want)
 			}
-		})
+		}
 	}
 }
 
@@ -66,9 +53,10 @@ func scopeWhenFailing(t *testing.T, job *v1alpha1.TrainingJob, role string, inde
 
 func TestWorkerZeroOfAnElasticJobHostsTheRendezvous(t *testing.T) {
 	job := builder.Job("j", pytorch, builder.Workers(3), builder.Elastic(1, 4))
-	got := []v1alpha1.RestartScope{scopeWhenFailing(t, job, "worker", 0), scopeWhenFailing(t, job, "worker", 1)}
-	if diff := cmp.Diff([]v1alpha1.RestartScope{v1alpha1.ScopeJob, v1alpha1.ScopeReplica}, got); diff != "" {
-		t.Errorf("wrong scopes of worker 0 and 1 (-want +got):\n%s", diff)
+	for index, want := range []v1alpha1.RestartScope{v1alpha1.ScopeJob, v1alpha1.ScopeReplica, v1alpha1.ScopeReplica} {
+		if got := scopeWhenFailing(t, job, "worker", index); got != want {
+			t.Errorf("the scope of worker %d is %s, want %s", index, got, want)
+		}
 	}
 }
 

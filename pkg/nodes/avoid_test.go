@@ -83,12 +83,6 @@ func TestNodesAreAvoided(t *testing.T) {
 		want      []string
 	}{
 		{"a node that was lost, at once", job(), 0, []v1alpha1.Incident{on("a", "NodeLost", infrastructure, 0)}, []string{"a: 1, NodeLost, 24h0m0s"}},
-		{"a node whose device broke, at once", job(), 0, []v1alpha1.Incident{on("a", "DeviceUnhealthy", infrastructure, 0)}, []string{"a: 1, DeviceUnhealthy, 24h0m0s"}},
-		{"a node that failed a preflight check, at once", job(), 0, []v1alpha1.Incident{on("a", "PreflightFailed", infrastructure, 0)}, []string{"a: 1, PreflightFailed, 24h0m0s"}},
-		{"a node that turns pods away, at once", job(), 0, []v1alpha1.Incident{on("a", "UnexpectedAdmissionError", infrastructure, 0)},
-			[]string{"a: 1, UnexpectedAdmissionError, 24h0m0s"}},
-		{"a node that the taint manager emptied, at once", job(), 0, []v1alpha1.Incident{on("a", "DeletionByTaintManager", infrastructure, 0)},
-			[]string{"a: 1, DeletionByTaintManager, 24h0m0s"}},
 		{"a node with one exit is not", job(), 0, []v1alpha1.Incident{exitOn("a", 0)}, nil},
 		{"a node with two exits is, from the second on", job(), 60 * second, []v1alpha1.Incident{exitOn("a", 60*second), exitOn("a", 0)},
 			[]string{"a: 2, Error, 24h1m0s"}},
@@ -96,12 +90,6 @@ func TestNodesAreAvoided(t *testing.T) {
 			[]v1alpha1.Incident{on("a", "StartError", v1alpha1.CauseStartup, 60*second), exitOn("a", 0)}, []string{"a: 2, StartError, 24h1m0s"}},
 		{"a node with exits and a command that its image lacks is not", job(), 60 * second,
 			[]v1alpha1.Incident{saying(builder.NoProgram, on("a", "StartError", v1alpha1.CauseRetryable, 60*second)), exitOn("a", 0)}, nil},
-		{"a node whose kubelet does not line up the devices, at once", job(), 0, []v1alpha1.Incident{on("a", "TopologyAffinityError", infrastructure, 0)},
-			[]string{"a: 1, TopologyAffinityError, 24h0m0s"}},
-		{"a node that is out of GPUs after all, at once", job(), 0, []v1alpha1.Incident{on("a", "OutOfnvidia.com/gpu", infrastructure, 0)},
-			[]string{"a: 1, OutOfnvidia.com/gpu, 24h0m0s"}},
-		{"a node that does not fit after all, at once", job(), 0, []v1alpha1.Incident{on("a", "NodeAffinity", infrastructure, 0)},
-			[]string{"a: 1, NodeAffinity, 24h0m0s"}},
 		{"a node with two exits is, whatever happened elsewhere", job(), 90 * second,
 			[]v1alpha1.Incident{exitOn("a", 90*second), exitOn("b", 60*second), exitOn("a", 0)}, []string{"a: 2, Error, 24h1m30s"}},
 		{"an exit on another node changes nothing", job(avoidedFor("Error")), 90 * second,
@@ -119,8 +107,6 @@ func TestNodesAreAvoided(t *testing.T) {
 			[]v1alpha1.Incident{killedOn("a", 60*second), killedOn("a", 0)}, nil},
 		{"nor does an end for a limit of the template's own", job(), 60 * second, []v1alpha1.Incident{on("a", "DeadlineExceeded", v1alpha1.CauseRetryable, 60*second),
 			on("a", "DeadlineExceeded", v1alpha1.CauseRetryable, 0), on("a", "Evicted", v1alpha1.CauseRetryable, 0)}, nil},
-		{"a node that evicts pods for its own sake, at once", job(), 0, []v1alpha1.Incident{on("a", "TerminationByKubelet", infrastructure, 0)},
-			[]string{"a: 1, TerminationByKubelet, 24h0m0s"}},
 		{"an incident of no node", job(), 0, []v1alpha1.Incident{on("", "NodeLost", infrastructure, 0)}, nil},
 		{"0 avoids none", job(ttl(0)), 0, []v1alpha1.Incident{on("a", "NodeLost", infrastructure, 0)}, nil},
 		{"a node is forgiven after that time", job(builder.Avoided("a", hour)), hour, nil, nil},
@@ -138,6 +124,16 @@ func TestNodesAreAvoided(t *testing.T) {
 				t.Errorf("avoided (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestAFaultOfTheNodeCountsAtOnce(t *testing.T) {
+	for _, reason := range []string{"DeviceUnhealthy", "PreflightFailed", "UnexpectedAdmissionError", "DeletionByTaintManager", "TopologyAffinityError",
+		"OutOfnvidia.com/gpu", "NodeAffinity", "TerminationByKubelet"} {
+		got := avoidedBy(builder.Job("j", builder.Workers(2)), 0, on("a", reason, v1alpha1.CauseInfrastructure, 0))
+		if want := "a: 1, " + reason + ", 24h0m0s"; !slices.Equal(got, []string{want}) {
+			t.Errorf("the job avoids %v, want %s", got, want)
+		}
 	}
 }
 

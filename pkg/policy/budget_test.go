@@ -9,24 +9,21 @@ import (
 	"github.com/trainingjob/operator/test/sim/builder"
 )
 
-// used charges n restarts to maxRestarts within the window.
-func used(n int) builder.JobOption {
-	return builder.Charged(v1alpha1.BudgetRestarts, make([]time.Duration, n)...)
+// used charges n restarts to a budget within the window.
+func used(name v1alpha1.BudgetName, n int) builder.JobOption {
+	return builder.Charged(name, make([]time.Duration, n)...)
 }
 
 func TestBudget(t *testing.T) {
 	exit := seen(builder.Failed("worker", 1, builder.Exit(1)))
-	both := append(exit, builder.Failed("worker", 0, builder.Exit(1)))
+	both := seen(builder.Failed("worker", 0, builder.Exit(1)), builder.Failed("worker", 1, builder.Exit(1)))
 	whole := restart(0, "worker-1 Retryable Job charged")
 	job := func(limit, already int) *v1alpha1.TrainingJob {
-		return builder.Job("j", pytorch, builder.Workers(3), builder.MaxRestarts(limit), used(already))
+		return builder.Job("j", pytorch, builder.Workers(3), builder.MaxRestarts(limit), used(v1alpha1.BudgetRestarts, already))
 	}
 	oom := seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", "")))
-	ooms := func(n int) builder.JobOption {
-		return builder.Charged(v1alpha1.BudgetOOMRestarts, make([]time.Duration, n)...)
-	}
 	memory := func(n int) *v1alpha1.TrainingJob {
-		return builder.Job("j", pytorch, builder.Workers(2), builder.MaxRestarts(1), used(1), ooms(n))
+		return builder.Job("j", pytorch, builder.Workers(2), builder.MaxRestarts(1), used(v1alpha1.BudgetRestarts, 1), used(v1alpha1.BudgetOOMRestarts, n))
 	}
 	outOfMemory := func(restarts ...string) judged {
 		return judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonOutOfMemory, Restarts: restarts}
@@ -41,26 +38,21 @@ func TestBudget(t *testing.T) {
 			job(10, 10), seen(builder.Deleted("worker", 1)), lost(0, "worker-1 Infrastructure Job free")},
 		{"each cause has a budget of its own: the third out of memory restarts", memory(2), oom, outOfMemory("worker-1 OOM Job charged")},
 		{"and the fourth fails the job", memory(3), oom, spent},
-		{"but an exit does not", builder.Job("j", pytorch, builder.Workers(2), ooms(3)), exit, whole},
+		{"but an exit does not", builder.Job("j", pytorch, builder.Workers(2), used(v1alpha1.BudgetOOMRestarts, 3)), exit, whole},
 		{"a fault that ends two replicas uses up one restart", builder.Job("j", builder.Workers(2), builder.MaxRestarts(1)), both,
 			restart(0, "worker-0 Retryable Replica charged", "worker-1 Retryable Replica joins")},
 		{"and fails the job if none is left", builder.Job("j", builder.Workers(2), builder.MaxRestarts(0)), both, spent},
 		{"failures of several budgets at once are charged to that of the first",
-			builder.Job("j", builder.Workers(3), builder.MaxRestarts(1), used(1), ooms(2)), append(oom, builder.Failed("worker", 2, builder.Exit(1))),
-			outOfMemory("worker-1 OOM Replica charged", "worker-2 Retryable Replica joins")},
+			builder.Job("j", builder.Workers(3), builder.MaxRestarts(1), used(v1alpha1.BudgetRestarts, 1), used(v1alpha1.BudgetOOMRestarts, 2)),
+			append(oom, builder.Failed("worker", 2, builder.Exit(1))), outOfMemory("worker-1 OOM Replica charged", "worker-2 Retryable Replica joins")},
 	})
-}
-
-// ruleMade records n losses that only a rule made losses.
-func ruleMade(n int) builder.JobOption {
-	return builder.Charged(v1alpha1.BudgetRuleMadeLosses, make([]time.Duration, n)...)
 }
 
 func TestLossesThatOnlyARuleMakesAreBounded(t *testing.T) {
 	rules := builder.Rules(rule{ExitCodes: []int32{77}, Cause: v1alpha1.CauseInfrastructure},
 		rule{Reasons: []string{v1alpha1.ReasonStartupDeadline}, Cause: v1alpha1.CausePreempted})
 	job := func(n int, options ...builder.JobOption) *v1alpha1.TrainingJob {
-		return builder.Job("j", append(options, builder.Workers(2), rules, ruleMade(n), builder.MaxRestarts(0))...)
+		return builder.Job("j", append(options, builder.Workers(2), rules, used(v1alpha1.BudgetRuleMadeLosses, n), builder.MaxRestarts(0))...)
 	}
 	exit := seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.Exit(77)))
 	restarts := lost(0, "worker-1 Infrastructure Replica free")
@@ -72,7 +64,7 @@ func TestLossesThatOnlyARuleMakesAreBounded(t *testing.T) {
 		{"the hundredth is restarted", job(99), exit, restarts},
 		{"the next fails the job", job(100), exit, spent},
 		{"a time that ran out counts", job(100, builder.StartedAt(0), builder.StartupDeadline(30)), seen(builder.Running("worker", 0)), spent},
-		{"several at once count once", builder.Job("j", builder.Workers(2), rules, ruleMade(99)),
+		{"several at once count once", builder.Job("j", builder.Workers(2), rules, used(v1alpha1.BudgetRuleMadeLosses, 99)),
 			seen(builder.Failed("worker", 0, builder.Exit(77)), builder.Failed("worker", 1, builder.Exit(77))),
 			lost(0, "worker-0 Infrastructure Replica free", "worker-1 Infrastructure Replica joins")},
 		{"an evaluator never fails the job", evaluated(99), evaluator, lost(0, "evaluator-0 Infrastructure Replica free")},
@@ -84,29 +76,22 @@ func TestEvaluators(t *testing.T) {
 	job := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
 		return builder.Job("j", append([]builder.JobOption{pytorch, builder.Workers(1), builder.Evaluators(2), builder.MaxRestarts(3)}, options...)...)
 	}
-	restarted := func(n int32) builder.JobOption {
-		return builder.Charged(v1alpha1.BudgetEvaluatorRestarts, make([]time.Duration, n)...)
-	}
 	running := builder.Running("worker", 0)
 	check(t, []judgeCase{
-		{"an evaluator's restart is not charged to the training",
-			job(), seen(running, builder.Failed("evaluator", 1, builder.Exit(1))), restart(0, "evaluator-1 Retryable Replica free")},
-		{"nor does it fail the job when the training's budget is used up",
-			job(used(3)), seen(running, builder.Failed("evaluator", 1, builder.Exit(1))), restart(0, "evaluator-1 Retryable Replica free")},
+		{"an evaluator restarts although the budget of the training is used up, and without a charge",
+			job(used(v1alpha1.BudgetRestarts, 3)), seen(running, builder.Failed("evaluator", 1, builder.Exit(1))), restart(0, "evaluator-1 Retryable Replica free")},
 		{"past its own budget it is left as it failed",
-			job(restarted(3)), seen(running, builder.Failed("evaluator", 1, builder.Exit(1))), judged{}},
+			job(used(v1alpha1.BudgetEvaluatorRestarts, 3)), seen(running, builder.Failed("evaluator", 1, builder.Exit(1))), judged{}},
 		{"losses do not count against its own budget",
 			job(builder.Restarted(v1alpha1.Evaluator, 10)), seen(running, builder.Failed("evaluator", 1, builder.Exit(1))),
 			restart(0, "evaluator-1 Retryable Replica free")},
-		{"a permanent exit code leaves it as it failed",
-			job(), seen(running, builder.Failed("evaluator", 1, builder.Exit(127))), judged{}},
+		{"a permanent exit code leaves it as it failed", job(), seen(running, builder.Failed("evaluator", 1, builder.Exit(127))), judged{}},
 		{"a lost evaluator is replaced beyond its budget",
-			job(restarted(3)), seen(running, builder.Deleted("evaluator", 1)), lost(0, "evaluator-1 Infrastructure Replica free")},
+			job(used(v1alpha1.BudgetEvaluatorRestarts, 3)), seen(running, builder.Deleted("evaluator", 1)), lost(0, "evaluator-1 Infrastructure Replica free")},
 		{"an evaluator that is left does not hide a worker's failure",
 			job(), seen(builder.Failed("evaluator", 0, builder.Exit(127), builder.At(1*second)), builder.Failed("worker", 0, builder.Exit(1))),
 			restart(0, "worker-0 Retryable Job charged")},
-		{"an evaluator that is left does not keep the job from running",
-			job(builder.StartedAt(0), builder.StartupDeadline(10)),
+		{"an evaluator that is left does not keep the job from running", job(builder.StartedAt(0), builder.StartupDeadline(10)),
 			seen(running, builder.Running("evaluator", 0), builder.Failed("evaluator", 1, builder.Exit(127))), judged{}},
 	})
 }
