@@ -45,8 +45,6 @@ func TestOneIncident(t *testing.T) {
 		{"several ranks of a collective fail: one restart, for the earliest",
 			collective, seen(failed("worker", 0, 1, 3), failed("worker", 1, 1, 1), failed("worker", 2, 1, 2)),
 			"worker-1 Retryable Job charged"},
-		{"in the same second the lowest rank is the reason",
-			collective, seen(failed("worker", 2, 1, 1), failed("worker", 1, 1, 1)), "worker-1 Retryable Job charged"},
 		{"a lost pod explains an exit in the same second",
 			collective, seen(failed("worker", 0, 1, 0), builder.Deleted("worker", 2, builder.DeletedAt(30*second))),
 			"worker-2 Infrastructure Job free"},

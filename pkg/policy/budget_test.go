@@ -64,9 +64,6 @@ func TestLossesThatOnlyARuleMakesAreBounded(t *testing.T) {
 		{"the hundredth is restarted", job(99), exit, restarts},
 		{"the next fails the job", job(100), exit, spent},
 		{"a time that ran out counts", job(100, builder.StartedAt(0), builder.StartupDeadline(30)), seen(builder.Running("worker", 0)), spent},
-		{"several at once count once", builder.Job("j", builder.Workers(2), rules, used(v1alpha1.BudgetRuleMadeLosses, 99)),
-			seen(builder.Failed("worker", 0, builder.Exit(77)), builder.Failed("worker", 1, builder.Exit(77))),
-			lost(0, "worker-0 Infrastructure Replica free", "worker-1 Infrastructure Replica joins")},
 		{"an evaluator never fails the job", evaluated(99), evaluator, lost(0, "evaluator-0 Infrastructure Replica free")},
 		{"but is left as it failed after a hundred restarts", evaluated(100), evaluator, judged{}},
 	})
