@@ -38,6 +38,33 @@ var worlds = []scenario{
 	{name: "evaluator_fits_nowhere", job: append(slices.Clone(withEvaluator), builder.StartupDeadline(20), builder.SchedulingTimeout(30)),
 		want: leaderSucceeded(0, 0, 0), before: func(r *run) { r.Homeless["j-evaluator-0"] = true }, every: 3,
 		play: func(r *run) { r.goesOn(2 * time.Minute) }},
+	// lws#725: peers that restart again and again end the attempt of a member that still pulls its image.
+	{name: "restart_waits_for_a_late_image", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(1, 1, 1), every: 2,
+		before: func(r *run) { r.NoImage["j-worker-0"] = true }, play: func(r *run) {
+			r.until("worker-0 has a node", func() bool { return r.pod("worker-0") != nil && r.pod("worker-0").Spec.NodeName != "" })
+			r.exit(1, "worker-1")
+			r.until("the restart is held", func() bool { return r.Job().Status.Reason == v1alpha1.ReasonRestartHeld })
+			r.wait(30 * time.Second)
+			r.isCounted(0)
+			delete(r.NoImage, "j-worker-0")
+			r.restarted(1)
+			r.succeed("worker-0")
+		}},
+	{name: "elastic_begins_with_its_leader_and_without_one_that_fits_nowhere",
+		job: []builder.JobOption{pytorch, builder.Workers(4), builder.Elastic(2, 4)}, want: leaderSucceeded(0, 0, 0), every: 2,
+		before: func(r *run) { r.NoImage["j-worker-0"], r.Homeless["j-worker-3"] = true, true },
+		play: func(r *run) {
+			r.until("all but the leader and the homeless run", func() bool { return r.Job().Status.Ready == "2/4" })
+			r.wait(5 * time.Second)
+			if meta.IsStatusConditionTrue(r.Job().Status.Conditions, v1alpha1.ConditionRunning) {
+				r.check.Violate("11 one phase: the job runs without worker-0, where the others meet")
+			}
+			delete(r.NoImage, "j-worker-0")
+			r.phase(v1alpha1.PhaseRunning)
+			r.wait(time.Minute)
+			delete(r.Homeless, "j-worker-3")
+			r.succeed("worker-0") // which waits for four that run
+		}},
 	{name: "resumed_collective_has_every_rank", job: []builder.JobOption{pytorch, builder.Workers(3)}, want: leaderSucceeded(0, 0, 0), every: 2,
 		play: func(r *run) {
 			r.running()
