@@ -65,6 +65,17 @@ var basics = []scenario{
 			r.restarted(1)
 			r.succeed("launcher-0")
 		}},
+	{name: "roles_of_its_own", want: leaderSucceeded(1, 3, 3), every: 2,
+		job: []builder.JobOption{builder.Leader(v1alpha1.Master), builder.Replicas("actor", 3),
+			builder.Replicas("loader", 2, builder.Scope(v1alpha1.ScopeRole)), builder.Replicas("learner", 1, builder.Scope(v1alpha1.ScopeJob))},
+		play: func(r *run) {
+			for i, slot := range []string{"actor-1", "loader-0", "learner-0"} {
+				r.running()
+				r.exit(137, slot)
+				r.restarted(int32(i + 1))
+			}
+			r.succeed("master-0")
+		}},
 	{name: "restored_behind_its_checkpoints", job: []builder.JobOption{pytorch, builder.Workers(2), builder.FirstAttempt("7")}, want: leaderSucceeded(8, 1, 1),
 		play: func(r *run) {
 			r.running()

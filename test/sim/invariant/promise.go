@@ -1,6 +1,7 @@
 package invariant
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -79,7 +80,7 @@ func scopeOf(spec *v1alpha1.TrainingJobSpec, slot state.Slot) v1alpha1.RestartSc
 			column = leadingWorker
 		}
 	}
-	return scopes[kindOf(spec)][column]
+	return cmp.Or(scopes[kindOf(spec)][column], v1alpha1.ScopeReplica) // of a Custom job's own roles too
 }
 
 // leader returns the slot that leads the job: chief, master or launcher, or worker 0 if there is none of them.
@@ -129,21 +130,21 @@ func podName(job string, slot state.Slot, life state.Life) string {
 	return fmt.Sprintf("%s-a%dr%d", hostName(job, slot), life.Attempt, life.Replacement)
 }
 
-// parsePodName returns whose pod has that name; named is false for the name of no replica's pod.
+// parsePodName returns whose pod has that name; named is false for the name of no replica's pod. A role of the job's own is written there
+// as it is.
 func parsePodName(job, name string) (slot state.Slot, life state.Life, named bool) {
-	for _, role := range v1alpha1.Roles {
-		rest, found := strings.CutPrefix(name, job+"-"+strings.ToLower(string(role))+"-")
-		if !found {
-			continue
+	role, rest, _ := strings.Cut(strings.TrimPrefix(name, job+"-"), "-")
+	index, suffix, hasSuffix := strings.Cut(rest, "-")
+	slot = state.Slot{Role: v1alpha1.Role(role), Index: atoi(index)}
+	for _, known := range v1alpha1.Roles {
+		if strings.EqualFold(string(known), role) {
+			slot.Role = known
 		}
-		index, suffix, hasSuffix := strings.Cut(rest, "-")
-		slot = state.Slot{Role: role, Index: atoi(index)}
-		if attempt, replacement, found := strings.Cut(strings.TrimPrefix(suffix, "a"), "r"); hasSuffix && found {
-			life = state.Life{Attempt: atoi(attempt), Replacement: atoi(replacement)}
-		}
-		return slot, life, podName(job, slot, life) == name
 	}
-	return state.Slot{}, state.Life{}, false
+	if attempt, replacement, found := strings.Cut(strings.TrimPrefix(suffix, "a"), "r"); hasSuffix && found {
+		life = state.Life{Attempt: atoi(attempt), Replacement: atoi(replacement)}
+	}
+	return slot, life, podName(job, slot, life) == name
 }
 
 // atoi returns a number, or -1, which no name has, for what is none.
