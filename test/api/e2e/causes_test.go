@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/test/api/testbed"
 )
 
 // incident fails if the latest incident is not of that cause and reason, and returns it.
@@ -47,11 +46,6 @@ func preempt(node string, gpus int64) {
 	Eventually(func() error { return kube.Create(here.ctx, pod) }).Should(Succeed(), "the API server knows the new priority class")
 }
 
-// gated keeps a pod from the scheduler.
-func gated(replicas *v1alpha1.ReplicaSpec) {
-	replicas.Template.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.test/wait"}}
-}
-
 var _ = Describe("A pod that is taken away", Serial, func() {
 	It("for a more important one is Preempted: not charged, and its node not avoided", promise, func() {
 		gpusAreFree()
@@ -65,43 +59,6 @@ var _ = Describe("A pod that is taken away", Serial, func() {
 		v.is("no restart is charged", v.job.Status.ChargedRestarts == 0)
 		v.is("no node is avoided", len(v.job.Status.AvoidedNodes) == 0)
 		j.tells(v1alpha1.EventRestarting, "master-0", node, "was preempted", "not charged")
-	})
-
-	It("by a busy kubelet that writes Failed before its containers have ended: the eviction is named and charged, the followers are not", func() {
-		j := submit(pytorch("p", workers(3)))
-		before := j.runs(0, 0)
-		j.does(testbed.Annotations{"evict": "Usage of EmptyDir volume exceeds the limit.", "evict-in-two": "true", "exit-code": "143"}, "worker-2")
-		v := j.runs(1, 1)
-		allReplaced(before, v)
-		i := incident(v, v1alpha1.CauseRetryable, "Evicted")
-		v.is("the end of its container was awaited", i.Index == 2 && i.ExitCode != nil && *i.ExitCode == 143 && i.Charged)
-	})
-
-	It("by a node that is low on memory: not charged, and it does not return there", func() {
-		j := submit(pytorch("p", maxRestarts(0), workers(2)))
-		node := j.runs(0, 0).pod("worker-1").Spec.NodeName
-		j.does(testbed.Annotations{"evict": "The node was low on resource: memory.", "evict-in-two": "true", "evict-for-node": "true"}, "worker-1")
-		v := j.runs(1, 1)
-		incident(v, v1alpha1.CauseInfrastructure, "TerminationByKubelet")
-		notCharged(v)
-		v.is("it is on another node", v.pod("worker-1").Spec.NodeName != node)
-	})
-
-	It("before it has a node is made again in the same attempt, whatever restartPolicy says, and not charged", func() {
-		j := submit(pytorch("p", maxRestarts(0), master(), workers(1, restarting(v1alpha1.RestartNever), gated)))
-		j.becomes("the pod waits", func(v *view) bool { return v.pod("worker-0") != nil })
-		pod := j.pod("worker-0")
-		pod.Status.Phase = corev1.PodFailed
-		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
-			Type: "TerminatedByKueue", Status: corev1.ConditionTrue, Reason: "UnschedulableOnAssignedNode", LastTransitionTime: metav1.Now()})
-		Expect(kube.Status().Update(here.ctx, pod)).To(Succeed())
-		j.becomes("another pod is there, in the same attempt", func(v *view) bool {
-			p := v.pod("worker-0")
-			return p != nil && p.UID != pod.UID && v.job.Status.Restarts == 1 && v.job.Status.Attempt == 0
-		})
-		v := j.becomes("it is told", func(v *view) bool { return len(v.job.Status.Incidents) == 1 })
-		incident(v, v1alpha1.CauseInfrastructure, "UnschedulableOnAssignedNode")
-		notCharged(v)
 	})
 
 	It("from a node with a NoExecute taint is not charged, and the node is avoided", func() {

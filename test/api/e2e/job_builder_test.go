@@ -26,7 +26,6 @@ var (
 	maxRestarts     = builder.MaxRestarts
 	maxOOMRestarts  = builder.MaxOOMRestarts
 	recovering      = builder.Recovery
-	rules           = builder.Rules
 	reporting       = builder.Progress
 	elastic         = builder.Elastic
 	restarting      = builder.Policy

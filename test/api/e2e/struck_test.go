@@ -64,3 +64,13 @@ func (j struck) losesByForce(lost *corev1.Pod) {
 func window(seconds int32) jobOption {
 	return recovering(func(r *v1alpha1.Recovery) { r.WindowSeconds = ptr.To(seconds) })
 }
+
+// budget returns how much of a budget is used up.
+func (v *view) budget(name v1alpha1.BudgetName) (used, limit int32) {
+	for _, b := range v.job.Status.Budgets {
+		if b.Name == name {
+			return b.Used, b.Limit
+		}
+	}
+	return 0, 0
+}
