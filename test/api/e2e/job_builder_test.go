@@ -19,7 +19,6 @@ var (
 	allWorkers      = builder.AllWorkers()
 	suspended       = builder.Suspended()
 	cleaning        = builder.Clean
-	finishGrace     = builder.FinishGrace
 	timeToLive      = builder.TTL
 	activeDeadline  = builder.Deadline
 	startupDeadline = builder.StartupDeadline
@@ -53,7 +52,7 @@ func custom(name string, options ...jobOption) *v1alpha1.TrainingJob {
 
 // job returns a job that restarts without back-off and is cleaned up as soon as it has succeeded, unless an option says otherwise.
 func job(name string, framework v1alpha1.Framework, options ...jobOption) *v1alpha1.TrainingJob {
-	j := builder.Submitted(name, framework, append([]jobOption{backOff(0), finishGrace(0)}, options...)...)
+	j := builder.Submitted(name, framework, append([]jobOption{builder.BackOff(0, 1), builder.FinishGrace(0)}, options...)...)
 	j.Namespace = here.namespace
 	return j
 }
@@ -67,9 +66,6 @@ func launcher(options ...replicaOption) jobOption {
 }
 
 func evaluator(options ...replicaOption) jobOption { return builder.Evaluators(1, options...) }
-
-// backOff sets the back-off, which does not grow.
-func backOff(seconds int) jobOption { return builder.BackOff(seconds, max(seconds, 1)) }
 
 func managedBy(controller string) jobOption {
 	return func(j *v1alpha1.TrainingJob) { j.Spec.ManagedBy = controller }

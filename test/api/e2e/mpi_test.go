@@ -56,7 +56,7 @@ func (j *submitted) secrets() []corev1.Secret {
 
 var _ = Describe("An MPI job", func() {
 	It("has a key that its pods find as files, that a restart leaves alone, and that goes with the job", func() {
-		j := submit(job("m", v1alpha1.MPI, backOff(0), launcher(), workers(2)))
+		j := submit(job("m", v1alpha1.MPI, launcher(), workers(2)))
 		v := j.runs(0, 0)
 		keys := j.secrets()
 		Expect(keys).To(HaveLen(1))

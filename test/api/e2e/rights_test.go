@@ -123,7 +123,7 @@ func gangsComeAndGo() {
 	foreign := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: here.namespace, Name: "thinner-0"}}
 	foreign.Spec.SchedulingPolicy.Basic = &schedulingv1beta1.BasicSchedulingPolicy{}
 	Expect(kube.Create(here.ctx, foreign)).To(Succeed())
-	thinner := submit(custom("thinner", gang(v1alpha1.GangNative), allWorkers, backOff(0), workers(2)))
+	thinner := submit(custom("thinner", gang(v1alpha1.GangNative), allWorkers, workers(2)))
 	thinner.becomes("it meets a foreign group", func(v *view) bool { return v.isTrue(v1alpha1.ConditionStalled) })
 	Expect(kube.Delete(here.ctx, foreign)).To(Succeed())
 	thinner.runs(0, 0)
