@@ -346,6 +346,17 @@ var basics = []scenario{
 			})
 			r.succeed("worker-0")
 		}},
+	{name: "pod_of_nobody_with_the_jobs_labels", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(1, 1, 1),
+		every: 2, play: func(r *run) {
+			r.running()
+			r.CreatePod("j-worker-7", func(pod *corev1.Pod) { pod.Labels = r.pod("worker-0").Labels })
+			r.exit(137, "worker-1")
+			r.restarted(1)
+			r.succeed("worker-0")
+			if r.Server.Get(server.Pods, r.Key.Namespace, "j-worker-7") == nil {
+				r.check.Violate("7 foreign objects: the pod of nobody is gone")
+			}
+		}},
 	{name: "back_off", job: []builder.JobOption{pytorch, builder.Workers(2), builder.BackOff(20, 60)}, want: leaderSucceeded(2, 2, 2),
 		play: func(r *run) {
 			for i := range int32(2) {
