@@ -3,8 +3,6 @@
 package e2e
 
 import (
-	"encoding/json"
-	"fmt"
 	"os"
 	"strings"
 
@@ -114,21 +112,5 @@ var _ = Describe("A tenant", func() {
 		Expect(attacker.Delete(here.ctx, forged, client.GracePeriodSeconds(0))).To(Succeed())
 		j.exits(137, "worker-1")
 		j.runs(1, 1)
-	})
-
-	It("shows nobody's terminal a command, whatever programs and queues say", func() {
-		const command = "\x1b[2J\x1b]0;owned\x07\u202e\nSucceeded"
-		j := submit(pytorch("p", workers(2), reporting(600, v1alpha1.StallNotify)))
-		j.runs(0, 0)
-		j.does(testbed.Annotations{"exit-message": command, "exit-code": "1"}, "worker-1")
-		v := j.runs(1, 1)
-		told := fmt.Sprint(j.events(v1alpha1.EventRestarting))
-		Expect(told).To(ContainSubstring("worker-1"), "the Event that is looked at")
-		text, err := json.Marshal(v.job.Status)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(string(text)).To(ContainSubstring("owned"), "the words that are looked at")
-		for _, said := range []string{told, string(text)} {
-			Expect(said).NotTo(MatchRegexp(`[\x00-\x1f\x7f\x{202e}]|\\u00[01]|\\u202e`))
-		}
 	})
 })

@@ -14,7 +14,7 @@ import (
 
 var _ = Describe("Deletion", func() {
 	DescribeTable("leaves no child and makes none", promise, func(cascade metav1.DeletionPropagation) {
-		j := submit(pytorch("p", master(), workers(3)))
+		j := submit(pytorch("p", master(), workers(3, doing("terminate-after", "1s"))))
 		j.runs(0, 0)
 		j.delete(cascade)
 		j.isGone()
@@ -23,14 +23,6 @@ var _ = Describe("Deletion", func() {
 		Entry("in the foreground", metav1.DeletePropagationForeground),
 		Entry("in the background", metav1.DeletePropagationBackground),
 	)
-
-	It("in the foreground waits for pods that take time to end, and makes none", func() {
-		j := submit(pytorch("p", workers(2, doing("terminate-after", "1s"))))
-		j.runs(0, 0)
-		j.delete(metav1.DeletePropagationForeground)
-		j.isGone()
-		here.created(2)
-	})
 
 	It("that orphans leaves the pods running, controlled by nobody, and makes none", func() {
 		j := submit(pytorch("p", workers(2)))

@@ -5,7 +5,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -123,20 +122,6 @@ func (h *history) versions(name string) []*v1alpha1.TrainingJob {
 		}
 	}
 	return found
-}
-
-// running returns the names of the job's pods that ran at the revision.
-func (h *history) running(job string, revision string) []string {
-	at, err := strconv.ParseUint(revision, 10, 64)
-	Expect(err).NotTo(HaveOccurred())
-	phases := map[string]corev1.PodPhase{}
-	for _, o := range h.sorted() {
-		if o.Pod != nil && o.Revision <= at && o.Pod.Labels[v1alpha1.LabelJobName] == job {
-			phases[o.Pod.Name] = o.Pod.Status.Phase
-		}
-	}
-	maps.DeleteFunc(phases, func(_ string, phase corev1.PodPhase) bool { return phase != corev1.PodRunning })
-	return slices.Sorted(maps.Keys(phases))
 }
 
 // created waits until so many pods have been created, which must be all that were when the spec ends.

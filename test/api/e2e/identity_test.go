@@ -7,48 +7,22 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-var _ = Describe("A job of another controller (managedBy)", func() {
-	It("is left alone", func() {
-		j := submit(pytorch("p", managedBy("kueue.x-k8s.io/multikueue"), workers(2)))
-		j.stays("it has no status, no pods and no Service", func(v *view) bool {
-			return len(v.job.Status.Conditions) == 0 && v.job.Status.Phase == "" && len(v.pods) == 0 &&
-				apierrors.IsNotFound(kube.Get(here.ctx, j.key(), &corev1.Service{}))
-		})
-	})
-
-	It("is run if it is this operator that managedBy names", func() {
-		j := submit(pytorch("p", managedBy(v1alpha1.OperatorName), workers(2)))
-		j.runs(0, 0)
-		j.exits(0, "worker-0")
-		j.succeeds()
-	})
-})
-
 // #1101 #2735: created, never reachable, no message.
 var _ = Describe("A long name #1101 #2735", func() {
-	const room = 63 - len("-worker-0")
-
 	It("that fits works from the first pod to a replacement and success", promise, func() {
-		j := submit(custom(strings.Repeat("n", room), workers(1)))
+		j := submit(custom(strings.Repeat("n", 63-len("-worker-0")), workers(1)))
 		j.runs(0, 0)
 		j.exits(137, "worker-0")
 		v := j.runs(0, 1)
 		Expect(v.pod("worker-0").Spec.Hostname).To(Equal(j.name + "-worker-0"))
 		j.exits(0, "worker-0")
 		j.succeeds()
-	})
-
-	It("that does not fit is refused with a sentence", func() {
-		err := kube.Create(here.ctx, custom(strings.Repeat("n", room+1), workers(1)))
-		Expect(err).To(MatchError(ContainSubstring("write a shorter name")))
 	})
 })
 

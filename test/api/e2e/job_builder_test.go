@@ -14,24 +14,23 @@ type (
 
 // What a spec says of a job as other tests do has short names here.
 var (
-	workers         = builder.Workers
-	ps              = builder.PS
-	allWorkers      = builder.AllWorkers()
-	suspended       = builder.Suspended()
-	cleaning        = builder.Clean
-	timeToLive      = builder.TTL
-	activeDeadline  = builder.Deadline
-	startupDeadline = builder.StartupDeadline
-	maxRestarts     = builder.MaxRestarts
-	maxOOMRestarts  = builder.MaxOOMRestarts
-	recovering      = builder.Recovery
-	reporting       = builder.Progress
-	elastic         = builder.Elastic
-	restarting      = builder.Policy
-	scope           = builder.Scope
-	doing           = builder.Doing
-	setting         = builder.Env
-	limited         = builder.Limit
+	workers        = builder.Workers
+	ps             = builder.PS
+	allWorkers     = builder.AllWorkers()
+	suspended      = builder.Suspended()
+	cleaning       = builder.Clean
+	timeToLive     = builder.TTL
+	activeDeadline = builder.Deadline
+	maxRestarts    = builder.MaxRestarts
+	maxOOMRestarts = builder.MaxOOMRestarts
+	recovering     = builder.Recovery
+	reporting      = builder.Progress
+	elastic        = builder.Elastic
+	restarting     = builder.Policy
+	scope          = builder.Scope
+	doing          = builder.Doing
+	setting        = builder.Env
+	limited        = builder.Limit
 )
 
 func tensorflow(name string, options ...jobOption) *v1alpha1.TrainingJob {
@@ -40,10 +39,6 @@ func tensorflow(name string, options ...jobOption) *v1alpha1.TrainingJob {
 
 func pytorch(name string, options ...jobOption) *v1alpha1.TrainingJob {
 	return job(name, v1alpha1.PyTorch, options...)
-}
-
-func jax(name string, options ...jobOption) *v1alpha1.TrainingJob {
-	return job(name, v1alpha1.JAX, options...)
 }
 
 func custom(name string, options ...jobOption) *v1alpha1.TrainingJob {

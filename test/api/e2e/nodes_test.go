@@ -108,21 +108,6 @@ func sayOfNode(name, kind string, status corev1.ConditionStatus, message string)
 	Expect(kube.Status().Patch(here.ctx, testbed.NodeNamed(name), client.RawPatch(types.StrategicMergePatchType, []byte(patch)))).To(Succeed())
 }
 
-// cordon keeps new pods off a node until the spec ends, or until uncordon.
-func cordon(name string) {
-	GinkgoHelper()
-	patchNode(name, `{"spec":{"unschedulable":true}}`)
-	DeferCleanup(func() {
-		uncordon(name)
-		becomesWell(name)
-	})
-}
-
-func uncordon(name string) {
-	GinkgoHelper()
-	patchNode(name, `{"spec":{"unschedulable":null}}`)
-}
-
 // remove deletes the Node object, as a cloud provider does with a machine that is gone, until the spec ends.
 func remove(name string) {
 	GinkgoHelper()

@@ -59,19 +59,6 @@ var _ = Describe("A refusal", func() {
 		j.recovers()
 	})
 
-	It("of every pod by a quota lets no deadline run", func() {
-		quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "team", Namespace: here.namespace},
-			Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}}}
-		Expect(kube.Create(here.ctx, quota)).To(Succeed())
-		Eventually(func() corev1.ResourceList {
-			Expect(kube.Get(here.ctx, client.ObjectKeyFromObject(quota), quota)).To(Succeed())
-			return quota.Status.Hard
-		}).Should(HaveKey(corev1.ResourcePods))
-		j := submit(pytorch("p", startupDeadline(2), builder.SchedulingTimeout(2), workers(2)))
-		j.stalls(v1alpha1.ReasonQuotaExceeded, "exceeded quota: team")
-		j.stays("no time runs", func(v *view) bool { return v.job.Status.Restarts == 0 && v.job.Status.Phase != v1alpha1.PhaseFailed })
-	})
-
 	It("by pod security is told in the server's words, and over when the namespace allows the pods", func() {
 		enforce("restricted")
 		j := submit(pytorch("p", workers(2)))
@@ -95,21 +82,6 @@ var _ = Describe("A refusal", func() {
 		j.recovers()
 	})
 
-	It("of a foreign Service to make way is a name conflict: it is never touched, and the job runs when it is gone", func() {
-		foreign := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: here.namespace}}
-		foreign.Spec.Ports = []corev1.ServicePort{{Port: 80}}
-		Expect(kube.Create(here.ctx, foreign)).To(Succeed())
-		j := submit(pytorch("p", workers(2)))
-		j.becomes("it is stalled with NameConflict", func(v *view) bool {
-			return v.condition(v1alpha1.ConditionStalled).Reason == v1alpha1.ReasonNameConflict
-		})
-		now := &corev1.Service{}
-		Expect(kube.Get(here.ctx, j.key(), now)).To(Succeed())
-		Expect(now.ResourceVersion).To(Equal(foreign.ResourceVersion))
-		Expect(kube.Delete(here.ctx, now)).To(Succeed())
-		j.recovers()
-	})
-
 	It("of a pod that is invalid is told in the server's words, and over when the template is mended", promise, func() {
 		j := submit(pytorch("p", workers(2, func(r *v1alpha1.ReplicaSpec) { r.Template.Spec.Containers[0].Name = "Not A Name" })))
 		j.stalls(v1alpha1.ReasonInvalid, "Not A Name")
@@ -118,19 +90,5 @@ var _ = Describe("A refusal", func() {
 		j.change(builder.Of(v1alpha1.Worker, builder.Main(func(c *corev1.Container) { c.Name = "main" })))
 		j.resume()
 		j.recovers()
-	})
-})
-
-var _ = Describe("A foreign pod", func() {
-	It("with the job's labels is neither counted nor touched", func() {
-		j := submit(pytorch("p", workers(2)))
-		before := j.runs(0, 0)
-		foreign := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p-worker-7", Namespace: here.namespace, Labels: before.pod("worker-0").Labels}}
-		foreign.Spec.Containers = []corev1.Container{{Name: "mine", Image: "example.test/mine:1"}}
-		Expect(kube.Create(here.ctx, foreign)).To(Succeed())
-		j.exits(137, "worker-1")
-		v := j.runs(1, 1)
-		v.is("the foreign pod is there", v.pod("worker-7") != nil && v.pod("worker-7").UID == foreign.UID && v.pod("worker-7").DeletionTimestamp == nil)
-		j.becomes("it does not count", func(v *view) bool { return active(v) == 2 && v.job.Status.Ready == "2/2" })
 	})
 })

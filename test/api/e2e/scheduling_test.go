@@ -68,23 +68,4 @@ var _ = Describe("Scheduling", func() {
 			return v.isTrue(v1alpha1.ConditionScheduled) && v.job.Status.Reason == v1alpha1.ReasonAllReplicasRunning
 		})
 	})
-
-	It("of a job is not Running until the last of its pods runs #1711", func() {
-		j := submit(tensorflow("t", chief(), ps(2), workers(2, doing("start-after", "1s"))))
-		j.becomes("chief and parameter servers run", func(v *view) bool { return v.slots(corev1.PodRunning) == "chief-0 ps-0 ps-1" })
-		j.runs(0, 0)
-		runs := func() (running []*v1alpha1.TrainingJob) {
-			for _, version := range here.history.versions(j.name) {
-				if (&view{job: version}).isTrue(v1alpha1.ConditionRunning) {
-					running = append(running, version)
-				}
-			}
-			return running
-		}
-		Eventually(runs).ShouldNot(BeEmpty(), "versions of the job whose Running is True")
-		for _, version := range runs() {
-			pods := func() []string { return here.history.running(j.name, version.ResourceVersion) }
-			Eventually(pods).Should(HaveLen(5), "pods that ran when Running became True")
-		}
-	})
 })
