@@ -89,16 +89,6 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 		second.runs(0, 0)
 	})
 
-	It("gives its quota up when it is deleted", func() {
-		q = newQueue(2)
-		first := q.submit("first", 2)
-		first.runs(0, 0)
-		second := q.submit("second", 2)
-		second.waits(q)
-		first.delete(metav1.DeletePropagationForeground)
-		second.runs(0, 0)
-	})
-
 	It("keeps its quota for pods that outlive it", func() {
 		q = newQueue(2)
 		first := q.submit("first", 2, cleaning(v1alpha1.CleanNone))

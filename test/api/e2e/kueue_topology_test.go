@@ -131,7 +131,7 @@ var _ = Describe("A job in a queue of Kueue that knows the topology", Serial, La
 		Expect(j.queueSays("Evicted")).To(BeZero())
 		j.stays("it goes on", func(v *view) bool { return v.job.Status.Restarts == 1 && v.allRun() })
 	},
-		Entry("falls silent", func(node string) { silence(node) }, v1alpha1.ReasonNodeLost),
+		Entry("falls silent", silence, v1alpha1.ReasonNodeLost),
 		Entry("is deleted", remove, v1alpha1.ReasonNodeDeleted),
 	)
 })

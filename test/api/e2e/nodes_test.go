@@ -60,16 +60,14 @@ func patchNode(name, patch string) {
 	Expect(kube.Patch(here.ctx, testbed.NodeNamed(name), client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
 }
 
-// silence makes nodes die, until the spec ends. Nothing happens to the pods on them from then on.
-func silence(nodes ...string) {
+// silence makes the node die, until the spec ends. Nothing happens to the pods on it from then on.
+func silence(name string) {
 	GinkgoHelper()
-	for _, name := range nodes {
-		Expect(testbed.Tell(here.ctx, kube, testbed.NodeNamed(name), testbed.Annotations{"dead": "true"})).To(Succeed())
-		DeferCleanup(func() {
-			wake(name)
-			becomesWell(name)
-		})
-	}
+	Expect(testbed.Tell(here.ctx, kube, testbed.NodeNamed(name), testbed.Annotations{"dead": "true"})).To(Succeed())
+	DeferCleanup(func() {
+		wake(name)
+		becomesWell(name)
+	})
 }
 
 // wake brings a silent node back.
@@ -88,24 +86,17 @@ func taint(name, key string, effect corev1.TaintEffect) {
 	})
 }
 
-// sayIll has a monitor say of the node, until the spec ends or until sayWell, that it is ill.
+// sayIll has a monitor say of the node that it is ill, until the spec ends.
 func sayIll(name, kind, message string) {
 	GinkgoHelper()
-	sayOfNode(name, kind, corev1.ConditionTrue, message)
-	DeferCleanup(func() { sayWell(name, kind) })
-}
-
-// sayWell has it say that the node is well.
-func sayWell(name, kind string) {
-	GinkgoHelper()
-	sayOfNode(name, kind, corev1.ConditionFalse, "")
-}
-
-func sayOfNode(name, kind string, status corev1.ConditionStatus, message string) {
-	GinkgoHelper()
-	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":%q,"status":%q,"reason":"Monitored","message":%q,"lastTransitionTime":%q}]}}`,
-		kind, status, message, time.Now().UTC().Format(time.RFC3339))
-	Expect(kube.Status().Patch(here.ctx, testbed.NodeNamed(name), client.RawPatch(types.StrategicMergePatchType, []byte(patch)))).To(Succeed())
+	say := func(status corev1.ConditionStatus) {
+		patch := fmt.Sprintf(`{"status":{"conditions":[{"type":%q,"status":%q,"reason":"Monitored","message":%q,"lastTransitionTime":%q}]}}`,
+			kind, status, message, time.Now().UTC().Format(time.RFC3339))
+		merge := client.RawPatch(types.StrategicMergePatchType, []byte(patch))
+		Expect(kube.Status().Patch(here.ctx, testbed.NodeNamed(name), merge)).To(Succeed())
+	}
+	say(corev1.ConditionTrue)
+	DeferCleanup(func() { say(corev1.ConditionFalse) })
 }
 
 // remove deletes the Node object, as a cloud provider does with a machine that is gone, until the spec ends.

@@ -9,7 +9,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -59,10 +58,6 @@ func (j struck) losesByForce(lost *corev1.Pod) {
 	j.becomesWithin(patience, lost.Name+" is gone", func(v *view) bool { return !hasPod(v, lost) })
 	asked, gone := here.history.ending(lost.UID)
 	Expect(gone.Sub(asked)).To(BeNumerically(">=", 30*time.Second), "from the deletion of %s to its end", lost.Name)
-}
-
-func window(seconds int32) jobOption {
-	return recovering(func(r *v1alpha1.Recovery) { r.WindowSeconds = ptr.To(seconds) })
 }
 
 // budget returns how much of a budget is used up.
