@@ -1,6 +1,10 @@
 // Package e2e holds the specs of the operator as its users see it: they submit TrainingJobs to a real API server, break
 // them, and read status, pods and Events.
 //
+// They prove what only an API server and its controllers can break: admission and quota, preconditions, watches, garbage
+// collection, rights, the node controller, schedulers, Kueue, and the crash of a real process; and one story of each feature.
+// What the operator decides is a scenario of test/sim or a case of a unit test.
+//
 // The suite runs on any cluster with the operator and 16 fake GPU nodes, which kwok plays with the lab's stages
 // (../../lab/stages): specs tell by annotations how pods end. It uses the Kubernetes API alone:
 //
