@@ -336,7 +336,7 @@ papers: ## play the failures that large clusters have published, in full: Llama 
 
 .PHONY: bugs
 bugs: ## show that the simulator finds each of the bugs of test/sim/bugs, which are built into the product
-	.ci/progress "the bugs, for the simulator to find" go test -count=1 -timeout 40m -tags bugs ./test/sim/bugs
+	.ci/progress "the bugs, for the simulator to find" go test -count=1 -v -timeout 60m -tags bugs ./test/sim/bugs
 
 .PHONY: race
 race: ## run the product's own tests with the race detector (needs a C compiler)

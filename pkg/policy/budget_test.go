@@ -42,7 +42,7 @@ func TestBudget(t *testing.T) {
 		{"a fault that ends two replicas uses up one restart", builder.Job("j", builder.Workers(2), builder.MaxRestarts(1)), both,
 			restart(0, "worker-0 Retryable Replica charged", "worker-1 Retryable Replica joins")},
 		{"and fails the job if none is left", builder.Job("j", builder.Workers(2), builder.MaxRestarts(0)), both, spent},
-		{"failures of several budgets at once are charged to that of the first",
+		{"failures of several budgets at once are charged to the budget of the first",
 			builder.Job("j", builder.Workers(3), builder.MaxRestarts(1), used(v1alpha1.BudgetRestarts, 1), used(v1alpha1.BudgetOOMRestarts, 2)),
 			append(oom, builder.Failed("worker", 2, builder.Exit(1))), outOfMemory("worker-1 OOM Replica charged", "worker-2 Retryable Replica joins")},
 	})

@@ -29,7 +29,7 @@ func TestWarning(t *testing.T) {
 	}
 }
 
-// The modules below test/api/versions and that of the lab are what make test-versions runs.
+// The modules below test/api/versions and the module of the lab are what make test-versions runs.
 func TestTheBoundsAreThoseOfTheTests(t *testing.T) {
 	entries, err := os.ReadDir("../../test/api/versions")
 	if err != nil {

@@ -225,48 +225,6 @@ func (c *Checker) checkEnded(h *history, before, after *v1alpha1.TrainingJob, an
 	}
 }
 
-// joiners returns the slots that get another life because they end as part of another replica's incident: no incident covers them, their own
-// back-off begins, and they have truly broken.
-func (c *Checker) joiners(h *history, before, after *v1alpha1.TrainingJob, anew []v1alpha1.Incident) []state.Slot {
-	var list []state.Slot
-	old, memory := memoryOf(before), memoryOf(after)
-	for _, role := range before.Spec.Roles() {
-		for i := range int(before.Spec.Replicas(role)) {
-			slot := state.Slot{Role: role, Index: i}
-			was, now := lifeIn(before, old, slot), lifeIn(after, memory, slot)
-			_, covered := covers(anew, slot)
-			ends := was != now && !covered && !old[role].GivenUp.Has(i)
-			if ends && memory[role].NextStarts[i] > old[role].NextStarts[i] && c.roleBroke(h, before, slot, was) {
-				list = append(list, slot)
-			}
-		}
-	}
-	return list
-}
-
-// checkJoined asks whether as many replicas end as part of an incident as the incidents count. The replicas of a role that restarts are followers, too.
-func (c *Checker) checkJoined(before, after *v1alpha1.TrainingJob, joiners []state.Slot, anew []v1alpha1.Incident) {
-	claimed := ledger.Joined(&before.Status, &after.Status)
-	restartsMore := slices.ContainsFunc(anew, func(i v1alpha1.Incident) bool { return i.Scope == v1alpha1.ScopeRole })
-	if len(joiners) > claimed || len(joiners) < claimed && !restartsMore {
-		c.violate("8 exactly once: %d replicas end as part of another's incident, and the incidents count %d", len(joiners), claimed)
-	}
-}
-
-// roleBroke reports whether the life of the slot has truly broken, or if all replicas of the role restart with it, that of any of them.
-func (c *Checker) roleBroke(h *history, job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) bool {
-	if scopeOf(&job.Spec, slot) != v1alpha1.ScopeRole {
-		return c.causeOf(h, place{slot, life}, job).exit
-	}
-	for i := range int(job.Spec.Replicas(slot.Role)) {
-		other := state.Slot{Role: slot.Role, Index: i}
-		if c.causeOf(h, place{other, lifeIn(job, memoryOf(job), other)}, job).exit {
-			return true
-		}
-	}
-	return false
-}
-
 // covers reports whether an incident names the slot, and whether one restarts it.
 func covers(incidents []v1alpha1.Incident, slot state.Slot) (named, covered bool) {
 	for _, i := range incidents {
