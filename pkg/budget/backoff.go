@@ -102,10 +102,8 @@ func CalmSlots(s *state.Snapshot, longest time.Duration) (calm, settled []state.
 // JobRestartsInRow returns the number of whole-job restarts since the job last ran for calmAfter. The replacement of single replicas does
 // not interrupt that time. A job that was suspended may have been mended, and begins a new row.
 func JobRestartsInRow(s *state.Snapshot) int32 {
-	if s.Is(v1alpha1.ConditionSuspended) {
-		return 0
-	}
-	if since := state.RunningSince(s.Job); !since.IsZero() && s.Now.Sub(since) >= calmAfter {
+	since := state.RunningSince(s.Job)
+	if s.Is(v1alpha1.ConditionSuspended) || !since.IsZero() && s.Now.Sub(since) >= calmAfter {
 		return 0
 	}
 	return s.Job.Status.Memory.RestartsInRow

@@ -90,6 +90,16 @@ func Used(s *state.Snapshot, name v1alpha1.BudgetName) []metav1.Time {
 	return nil
 }
 
+// Number returns which restart within its budget the incident is, without those that it explains; 0 if no budget counts it.
+func Number(s *state.Snapshot, incident *failure.Incident) (n int32) {
+	if begun := []failure.Incident{*incident}; Of(incident) != "" {
+		charges := Charge(s, failure.Explain(s, begun), begun)
+		at := slices.IndexFunc(charges, func(c v1alpha1.Charges) bool { return c.Name == Of(incident) })
+		n = int32(len(charges[at].Times))
+	}
+	return n
+}
+
 // Charge returns the charges of all budgets: the amendments refund charges or move them to another budget, and the incidents add theirs.
 func Charge(s *state.Snapshot, amendments []failure.Amendment, incidents []failure.Incident) []v1alpha1.Charges {
 	var charges []v1alpha1.Charges

@@ -29,8 +29,8 @@ func explanation(was, is *v1alpha1.Incident, besides string) string {
 }
 
 // Explain returns the incidents of the status whose true cause shows now: an earlier failure, or, within the incident window, a loss or an
-// unhealthy node. begun are the incidents that begin now. If a lost replica restarts the whole job now, it explains the replicas that
-// failed because it was missing.
+// unhealthy node. begun are the incidents that begin now. If one restarts the whole job, it explains the replicas that failed within seconds
+// of it, or because a lost replica was missing.
 func Explain(s *state.Snapshot, begun []Incident) []Amendment {
 	var found []Amendment
 	for _, was := range s.Job.Status.Incidents {
@@ -43,6 +43,7 @@ func Explain(s *state.Snapshot, begun []Incident) []Amendment {
 			is.Failure, is.Charged, ruleMade = incident.Failure, incident.Charged, incident.RuleMade
 		case isConsequence(s, &was, begun):
 			is.Charged = false
+			besides = fmt.Sprintf(", as part of the incident of %s", SlotOf(&begun[0].Failure))
 		case incident == nil && isIll:
 			is.Charged = false
 			besides = fmt.Sprintf(", and %s is ill (%s)", node.Name, state.Quote(node.Ill.Message))
@@ -194,11 +195,12 @@ func isInTime(s *state.Snapshot, reason string, lost, at time.Time) bool {
 	return !lost.After(at) || ReasonOf(reason).showsLate && !lost.After(at.Add(state.IncidentWindow(&s.Job.Spec)))
 }
 
-// isConsequence reports whether the replica of the incident failed because it missed the replica whose loss now restarts the whole job.
+// isConsequence reports whether the end of the incident belongs to the restart of the whole job that begins now: it missed the replica that is
+// lost, or both ended within seconds.
 func isConsequence(s *state.Snapshot, incident *v1alpha1.Incident, begun []Incident) bool {
-	if len(begun) == 0 || begun[0].Scope != v1alpha1.ScopeJob {
+	if len(begun) == 0 || begun[0].Scope != v1alpha1.ScopeJob || !incident.Charged || incident.Explained {
 		return false
 	}
-	return incident.Charged && !incident.Explained && incident.Attempt == s.Job.Status.Attempt && incident.Scope != v1alpha1.ScopeJob &&
-		explainsFailure(s, &begun[0].Failure, incident.Time.Time)
+	isOfAttempt := incident.Attempt == s.Job.Status.Attempt && incident.Scope != v1alpha1.ScopeJob
+	return isOfAttempt && (explainsFailure(s, &begun[0].Failure, incident.Time.Time) || isPart(s, &begun[0], incident))
 }

@@ -227,13 +227,14 @@ func TestNarrowIncidentsAreExplainedByTheirOwnPods(t *testing.T) {
 }
 
 // A parameter server that is lost takes its workers with it; those that failed for want of it shortly before are not to blame.
-func TestALostParameterServerExplainsItsWorkersFailures(t *testing.T) {
+func TestAParameterServerExplainsItsWorkersFailures(t *testing.T) {
 	lostPS := func(at time.Duration, reason string) failure.Incident {
 		return failure.Incident{Incident: v1alpha1.Incident{Scope: v1alpha1.ScopeJob, Failure: v1alpha1.Failure{
 			Role: v1alpha1.PS, Cause: v1alpha1.CauseInfrastructure, Reason: reason, Time: builder.Time(at)}}}
 	}
 	exits := lostPS(40*second, "Error")
-	exits.Cause = v1alpha1.CauseRetryable
+	exits.Cause, exits.Charged = v1alpha1.CauseRetryable, true
+	early := incident(ofScope(v1alpha1.ScopeReplica), func(i *v1alpha1.Incident) { i.RestartTime = builder.Time(29 * second) })
 	narrow := lostPS(40*second, "NodeLost")
 	narrow.Scope = v1alpha1.ScopeReplica
 	free := []string{"worker-0 Retryable Error free"}
@@ -249,7 +250,8 @@ func TestALostParameterServerExplainsItsWorkersFailures(t *testing.T) {
 		{"a node lost after the window", incident(ofScope(v1alpha1.ScopeReplica)), lostPS(91*second, "NodeLost"), nil},
 		{"a drain that came first", incident(ofScope(v1alpha1.ScopeReplica)), lostPS(30*second, "EvictionByEvictionAPI"), free},
 		{"a drain that came later", incident(ofScope(v1alpha1.ScopeReplica)), lostPS(31*second, "EvictionByEvictionAPI"), nil},
-		{"one that exits by itself explains nothing", incident(ofScope(v1alpha1.ScopeReplica)), exits, nil},
+		{"one that exits seconds later", incident(ofScope(v1alpha1.ScopeReplica)), exits, free},
+		{"one that exits after more than five seconds", early, exits, nil},
 		{"one that is replaced alone explains nothing", incident(ofScope(v1alpha1.ScopeReplica)), narrow, nil},
 		{"a restart of the whole job was no consequence", whole, lostPS(40*second, "NodeLost"), nil},
 		{"a restart in an earlier attempt was none", ofBefore, lostPS(40*second, "NodeLost"), nil},
@@ -258,8 +260,15 @@ func TestALostParameterServerExplainsItsWorkersFailures(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			job := builder.Job("j", tensorflow, builder.Workers(2), builder.PS(1), builder.StartedAt(0), builder.Incidents(c.was))
-			if diff := cmp.Diff(c.want, explained(builder.Snapshot(job), c.order)); diff != "" {
+			s := builder.Snapshot(job, builder.Now(35*second))
+			if diff := cmp.Diff(c.want, explained(s, c.order)); diff != "" {
 				t.Errorf("explained (-want +got):\n%s", diff)
+			}
+			for _, a := range failure.Explain(s, []failure.Incident{c.order}) {
+				want := "worker-0 on node-worker-0 exited with code 1 (Error), as part of the incident of ps-0: this explains the restart of 12:00:32 UTC. It is no longer charged."
+				if a.Message != want {
+					t.Errorf("message %q, want %q", a.Message, want)
+				}
 			}
 		})
 	}

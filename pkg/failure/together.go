@@ -19,6 +19,7 @@ const togetherFor = 5 * time.Second
 //	         worker-5 ends too      worker-0 ends, whose life began
 //	         and is seen with it    before the incident: both are part of it, not charged
 //
+// Where a replica ends whose end restarts the whole job, that restart is the incident, and what was charged before is given back (isConsequence).
 // Ends that the operator sees at once are one incident, because an incident that no restart preceded cannot exceed a limit of restarts. Losses
 // stay apart, because each can show another broken node.
 func join(s *state.Snapshot, apart []Incident) {
@@ -51,29 +52,26 @@ func isOneIncident(a, b *Incident) bool {
 func Latest(s *state.Snapshot, incident *Incident) *v1alpha1.Incident {
 	for n := range s.Job.Status.Incidents {
 		known := &s.Job.Status.Incidents[n]
-		if s.Now.Sub(known.RestartTime.Time) > togetherFor {
-			return nil
-		}
-		isPresent := known.Attempt == s.Job.Status.Attempt && known.Scope != v1alpha1.ScopeJob
-		beganBefore := s.NextStart(SlotOf(&incident.Failure)).Before(known.RestartTime.Time)
 		r := s.Replica(SlotOf(&known.Failure))
 		isOver := r != nil && r.State == state.Running
-		if isPresent && beganBefore && !isOver && isOneIncident(&Incident{Incident: *known}, incident) {
+		if !isOver && isPart(s, incident, known) {
 			return known
 		}
 	}
 	return nil
 }
 
+// isPart reports whether the end shows within seconds of a known incident of replicas, in a life that began before it.
+func isPart(s *state.Snapshot, end *Incident, known *v1alpha1.Incident) bool {
+	isRecent := s.Now.Sub(known.RestartTime.Time) <= togetherFor
+	isPresent := known.Attempt == s.Job.Status.Attempt && known.Scope != v1alpha1.ScopeJob
+	beganBefore := s.NextStart(SlotOf(&end.Failure)).Before(known.RestartTime.Time)
+	return isRecent && isPresent && beganBefore && isOneIncident(&Incident{Incident: *known}, end)
+}
+
 // Begun returns the restarts that begin an incident. The others join one.
 func Begun(restarts []Incident) []Incident {
-	var begun []Incident
-	for n := range restarts {
-		if restarts[n].Joins == nil {
-			begun = append(begun, restarts[n])
-		}
-	}
-	return begun
+	return slices.DeleteFunc(slices.Clone(restarts), func(restart Incident) bool { return restart.Joins != nil })
 }
 
 // Joined returns how many replicas restart as part of the incident, which another replica began.

@@ -21,6 +21,12 @@ func TestBudget(t *testing.T) {
 	job := func(limit, already int) *v1alpha1.TrainingJob {
 		return builder.Job("j", pytorch, builder.Workers(3), builder.MaxRestarts(limit), used(v1alpha1.BudgetRestarts, already))
 	}
+	server := func(at time.Duration) *v1alpha1.TrainingJob {
+		worker := v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Pod: "j-worker-0", Cause: v1alpha1.CauseRetryable, Reason: "Error"},
+			Scope: v1alpha1.ScopeReplica, Charged: true, RestartTime: builder.Time(at)}
+		return builder.Job("j", tensorflow, builder.PS(1), builder.Workers(2), builder.RunsSince(0), builder.MaxRestarts(1), builder.Incidents(worker),
+			builder.Charged(v1alpha1.BudgetRestarts, at))
+	}
 	oom := seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", "")))
 	memory := func(n int) *v1alpha1.TrainingJob {
 		return builder.Job("j", pytorch, builder.Workers(2), builder.MaxRestarts(1), used(v1alpha1.BudgetRestarts, 1), used(v1alpha1.BudgetOOMRestarts, n))
@@ -42,6 +48,9 @@ func TestBudget(t *testing.T) {
 		{"a fault that ends two replicas uses up one restart", builder.Job("j", builder.Workers(2), builder.MaxRestarts(1)), both,
 			restart(0, "worker-0 Retryable Replica charged", "worker-1 Retryable Replica joins")},
 		{"and fails the job if none is left", builder.Job("j", builder.Workers(2), builder.MaxRestarts(0)), both, spent},
+		{"a parameter server that ends seconds after a worker takes that restart over", server(57 * second), seen(builder.Failed("ps", 0, builder.Exit(1))),
+			restart(0, "ps-0 Retryable Job charged")},
+		{"and one that ends later needs one of its own", server(30 * second), seen(builder.Failed("ps", 0, builder.Exit(1))), spent},
 		{"failures of several budgets at once are charged to the budget of the first",
 			builder.Job("j", builder.Workers(3), builder.MaxRestarts(1), used(v1alpha1.BudgetRestarts, 1), used(v1alpha1.BudgetOOMRestarts, 2)),
 			append(oom, builder.Failed("worker", 2, builder.Exit(1))), outOfMemory("worker-1 OOM Replica charged", "worker-2 Retryable Replica joins")},

@@ -31,13 +31,13 @@ func restart(s *state.Snapshot, incidents []failure.Incident) *Ruling {
 			continue
 		}
 		name := budget.Of(incident)
-		count, limit := int32(len(budget.Used(s, name)))+1, budget.Limit(&s.Job.Spec, name)
-		if name != "" && count > limit {
+		number, limit := budget.Number(s, incident), budget.Limit(&s.Job.Spec, name)
+		if number > limit {
 			return fail(&incident.Failure, v1alpha1.ReasonMaxRestartsExceeded, fmt.Sprintf("%s and %s is used up.%s",
 				failure.Describe(&incident.Failure), budget.Describe(name, limit), failure.Hint(&s.Job.Spec, &incident.Failure)))
 		}
 		incident.Followers += failure.Joined(incidents, &incident.Incident)
-		incident.Message = restartMessage(s, incident, count, limit)
+		incident.Message = restartMessage(s, incident, number, limit)
 	}
 	begun := slices.IndexFunc(incidents, func(incident failure.Incident) bool { return incident.Joins == nil })
 	first := &incidents[max(begun, 0)]
@@ -64,10 +64,10 @@ func failFatally(s *state.Snapshot, incident *failure.Incident) *Ruling {
 }
 
 // restartMessage describes the incident: what broke, who follows, what it costs.
-func restartMessage(s *state.Snapshot, incident *failure.Incident, count, limit int32) string {
+func restartMessage(s *state.Snapshot, incident *failure.Incident, number, limit int32) string {
 	charge, follow := "not charged", ""
 	if incident.Charged {
-		charge = fmt.Sprintf("restart %d of %d", count, limit)
+		charge = fmt.Sprintf("restart %d of %d", number, limit)
 	}
 	if incident.Followers > 0 {
 		follow = fmt.Sprintf(", %d more follow", incident.Followers)

@@ -143,6 +143,15 @@ var basics = []scenario{
 			r.TaintNode(node)
 			r.succeed("chief-0")
 		}},
+	{name: "parameter_server_ends_after_its_workers", job: []builder.JobOption{tensorflow, builder.Leader(v1alpha1.Chief), builder.PS(1), builder.Workers(12),
+		builder.MaxRestarts(1)}, want: leaderSucceeded(1, 2, 1), every: 4, play: func(r *run) {
+		r.running()
+		r.exit(1, workers(0, 12)...)
+		r.restarted(1)
+		r.exit(1, "ps-0")
+		r.restarted(2)
+		r.succeed("chief-0")
+	}},
 	{name: "failure_during_restart", job: []builder.JobOption{pytorch, builder.Workers(3)}, want: leaderSucceeded(1, 1, 1),
 		before: func(r *run) { r.Deaf["j-worker-0"] = true },
 		play: func(r *run) {
