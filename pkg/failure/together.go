@@ -8,7 +8,7 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// togetherFor is how long after an incident other replicas may end as part of it, unless the first one runs again before.
+// togetherFor is how long after an incident other replicas may end as part of it.
 const togetherFor = 5 * time.Second
 
 // join makes one incident of the ends of replicas that restart without the whole job. Replicas share a file server, a network, a data set and
@@ -51,10 +51,7 @@ func isOneIncident(a, b *Incident) bool {
 // Latest returns the incident of the last few seconds that contains the end; nil if the status has none.
 func Latest(s *state.Snapshot, incident *Incident) *v1alpha1.Incident {
 	for n := range s.Job.Status.Incidents {
-		known := &s.Job.Status.Incidents[n]
-		r := s.Replica(SlotOf(&known.Failure))
-		isOver := r != nil && r.State == state.Running
-		if !isOver && isPart(s, incident, known) {
+		if known := &s.Job.Status.Incidents[n]; isPart(s, incident, known) {
 			return known
 		}
 	}

@@ -48,7 +48,7 @@ func TestReplicasThatEndTogetherAreOneIncident(t *testing.T) {
 		{"agents of torchrun that meet outside the job", job(pytorch, outside), all, joined},
 		{"another end within seconds", job(known(27 * second)), one, "worker-1 Retryable Replica joins"},
 		{"one that comes later", job(known(20 * second)), one, "worker-1 Retryable Replica charged"},
-		{"after the first runs again", job(known(27 * second)), append(one, builder.Running("worker", 3)), "worker-1 Retryable Replica charged"},
+		{"another end, when the first runs again", job(known(27 * second)), append(one, builder.Running("worker", 3)), "worker-1 Retryable Replica joins"},
 		{"the new life of a replica of the incident", job(known(27*second),
 			builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{NextStarts: "1:1767614427"})), one, "worker-1 Retryable Replica charged"},
 	})

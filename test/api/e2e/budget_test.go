@@ -22,6 +22,7 @@ var _ = Describe("Budget", func() {
 		j.runs(0, 1)
 		Expect(kube.DeleteAllOf(here.ctx, &corev1.Pod{}, inPhase(corev1.PodFailed)...)).To(Succeed())
 		j.becomes("the failed pod is gone", func(v *view) bool { return len(v.pods) == 4 })
+		j.waitsOutIncident()
 		j.exits(1, "worker-1")
 		j.runs(0, 2)
 		j.exits(1, "worker-0")

@@ -77,6 +77,7 @@ var _ = Describe("The operator", Serial, Label("lab"), func() {
 		restarted.runs(0, 0)
 		const rounds = 8
 		for round := range int32(rounds) {
+			replaced.waitsOutIncident()
 			replaced.exits(137, fmt.Sprintf("worker-%d", round%4))
 			restarted.exits(137, fmt.Sprintf("worker-%d", round%3))
 			time.Sleep(time.Duration(round) * 15 * time.Millisecond) // the moment of the kill: another one each time

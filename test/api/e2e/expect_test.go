@@ -66,6 +66,15 @@ func (j *submitted) runsWithin(limit time.Duration, attempt, restarts int32) *vi
 	})
 }
 
+// waitsOutIncident waits until the next end of a replica is an incident of its own: docs/recovery.md joins those of 5 s.
+func (j *submitted) waitsOutIncident() {
+	GinkgoHelper()
+	j.becomes("its latest incident is over", func(v *view) bool {
+		incidents := v.job.Status.Incidents
+		return len(incidents) == 0 || time.Since(incidents[0].RestartTime.Time) > 7*time.Second
+	})
+}
+
 // allRun reports whether every replica has a pod that runs and nobody deletes.
 func (v *view) allRun() bool {
 	var wanted, run int32
