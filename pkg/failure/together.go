@@ -58,9 +58,10 @@ func Latest(s *state.Snapshot, incident *Incident) *v1alpha1.Incident {
 	return nil
 }
 
-// isPart reports whether the end shows within seconds of a known incident of replicas, in a life that began before it.
+// isPart reports whether the end is within seconds of a known incident of replicas, in a life that began before it. The operator may see it
+// later, and clocks of nodes may differ: it came in time by either.
 func isPart(s *state.Snapshot, end *Incident, known *v1alpha1.Incident) bool {
-	isRecent := s.Now.Sub(known.RestartTime.Time) <= togetherFor
+	isRecent := s.Now.Sub(known.RestartTime.Time) <= togetherFor || end.Time.Sub(known.Time.Time).Abs() <= togetherFor
 	isPresent := known.Attempt == s.Job.Status.Attempt && known.Scope != v1alpha1.ScopeJob
 	beganBefore := s.NextStart(SlotOf(&end.Failure)).Before(known.RestartTime.Time)
 	return isRecent && isPresent && beganBefore && isOneIncident(&Incident{Incident: *known}, end)

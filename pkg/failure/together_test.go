@@ -18,7 +18,7 @@ func TestReplicasThatEndTogetherAreOneIncident(t *testing.T) {
 	}
 	known := func(at time.Duration) builder.JobOption {
 		return builder.Incidents(incident(ofScope(v1alpha1.ScopeReplica), func(i *v1alpha1.Incident) {
-			i.Index, i.Pod, i.RestartTime = 3, "j-worker-3", builder.Time(at)
+			i.Index, i.Pod, i.Time, i.RestartTime = 3, "j-worker-3", builder.Time(at-second), builder.Time(at)
 		}))
 	}
 	lossByRule := builder.Rules(rule{ExitCodes: []int32{77}, Cause: v1alpha1.CauseInfrastructure})
@@ -48,6 +48,7 @@ func TestReplicasThatEndTogetherAreOneIncident(t *testing.T) {
 		{"agents of torchrun that meet outside the job", job(pytorch, outside), all, joined},
 		{"another end within seconds", job(known(27 * second)), one, "worker-1 Retryable Replica joins"},
 		{"one that comes later", job(known(20 * second)), one, "worker-1 Retryable Replica charged"},
+		{"one that was within seconds, and is seen later", job(known(27 * second)), append(one, builder.Now(60*second)), "worker-1 Retryable Replica joins"},
 		{"another end, when the first runs again", job(known(27 * second)), append(one, builder.Running("worker", 3)), "worker-1 Retryable Replica joins"},
 		{"the new life of a replica of the incident", job(known(27*second),
 			builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{NextStarts: "1:1767614427"})), one, "worker-1 Retryable Replica charged"},
