@@ -21,7 +21,7 @@ func (h *History) recovered() {
 // BeginOf returns when the failure began. If the job or a restart created the failed replica later, it returns that time: the node may have
 // been unhealthy before.
 func (h *History) BeginOf(incident *v1alpha1.Incident) metav1.Time {
-	begin := incident.Time
+	begin := metav1.NewTime(state.Earliest(incident.Time.Time, incident.RestartTime.Time)) // the node's clock may be ahead
 	if begin.Before(h.Is.StartTime) {
 		begin = *h.Is.StartTime
 	}

@@ -1,8 +1,6 @@
 package invariant
 
 import (
-	"time"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -25,9 +23,6 @@ type heard struct {
 		nodes, restart int64
 	}
 }
-
-// skewAtMost is how far the clock of a node is ahead of the operator's. A recovery begins by the clock of the node that failed.
-const skewAtMost = 3 * time.Second
 
 // transition is what a job may go through once: its kind, the attempt, the number of the restart, and when it began.
 type transition struct {
@@ -73,7 +68,7 @@ func (c *Checker) transition(h *heard, t *statushistory.Transition, age float64)
 	if h.once[key] {
 		c.violate("8 exactly once: %s of attempt %d, restart %d, happens twice: %v to %v", t.Kind, t.Attempt, t.Number, t.Begin, t.End)
 	}
-	if t.Begin.Sub(t.End.Time) > skewAtMost || t.Begin.IsZero() || t.End.Sub(t.Begin.Time).Seconds() > age {
+	if t.Begin.After(t.End.Time) || t.Begin.IsZero() || t.End.Sub(t.Begin.Time).Seconds() > age {
 		c.violate("8 exactly once: %s lasts from %v to %v", t.Kind, t.Begin, t.End)
 	}
 	h.once[key] = true
