@@ -311,8 +311,8 @@ test-all: bin/lab bin/operator bin/kubectl-tj bin/demo ## run every test that ne
 	.ci/test-all '$(PLAIN)'
 
 .PHONY: soak
-soak: ## run the simulator on SEEDS random seeds, a million by default
-	go test -count=1 -timeout 0 -v ./test/sim -run 'TestSeeds$$' -sim.seeds=$(SEEDS)
+soak: ## run the simulator on SEEDS random seeds, a million by default, and a tenth as many drills
+	go test -count=1 -timeout 0 -v ./test/sim -run 'TestSeeds$$|TestDrills$$' -sim.seeds=$(SEEDS) -sim.drills=$$(($(SEEDS) / 10))
 
 .PHONY: test-scale
 test-scale: ## play a job of 65,000 replicas on a virtual clock with its whole restart (some minutes); make test-all plays it up to a rack that is lost
@@ -337,6 +337,14 @@ papers: ## play the failures that large clusters have published, in full: Llama 
 .PHONY: bugs
 bugs: ## show that the simulator finds each of the bugs of test/sim/bugs, which are built into the product
 	.ci/progress "the bugs, for the simulator to find" go test -count=1 -v -timeout 60m -tags bugs ./test/sim/bugs
+
+.PHONY: some-bugs
+some-bugs: ## the same for ten of them, drawn by the commit
+	.ci/progress "ten bugs, for the simulator to find" go test -count=1 -v -timeout 30m -tags bugs ./test/sim/bugs -bugs.some=10 -bugs.draw=$(shell git rev-parse HEAD)
+
+.PHONY: known
+known: ## play the drills of the simulator that are known to go wrong (test/sim/known.txt): each must still do so
+	go test -count=1 -v -timeout 30m ./test/sim -run 'TestKnown$$' -known
 
 .PHONY: race
 race: ## run the product's own tests with the race detector (needs a C compiler)

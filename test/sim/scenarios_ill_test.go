@@ -20,7 +20,7 @@ var ills = []scenario{
 			r.SayIll(node, operator.Breaks)
 			r.flap(node)
 			if n := r.Job().Status.Restarts; n > 0 {
-				r.check.Violate("22 ill nodes: %d restarts because of what a node says", n)
+				r.check.Violate("22 blame is true: %d restarts because of what a node says", n)
 			}
 			r.Drain(world.User, r.pod("worker-1"), "EvictionByEvictionAPI")
 			r.restarted(1)
@@ -38,7 +38,7 @@ var ills = []scenario{
 			r.restarted(1)
 			r.running()
 			if r.Job().Status.ChargedRestarts == 0 {
-				r.check.Violate("22 ill nodes: a condition that is Unknown explains an exit")
+				r.check.Violate("22 blame is true: a condition that is Unknown explains an exit")
 			}
 			r.SayIll(node, operator.Breaks)
 			r.until("the charge is given back", func() bool { return r.Job().Status.ChargedRestarts == 0 })
@@ -51,7 +51,7 @@ var ills = []scenario{
 			r.SayIll(node, operator.StaysOff)
 			r.wait(20 * time.Second)
 			if n := r.Job().Status.Restarts; n > 0 {
-				r.check.Violate("22 ill nodes: %d restarts because of a node that new pods are to stay off", n)
+				r.check.Violate("22 blame is true: %d restarts because of a node that new pods are to stay off", n)
 			}
 			r.exit(1, "worker-1")
 			r.restarted(1)
@@ -93,7 +93,7 @@ func (r *run) isNotOn(node, slot string) {
 	})
 	for _, pod := range r.Pods() {
 		if pod.Spec.NodeName == node && pod.Status.Phase == corev1.PodRunning {
-			r.check.Violate("22 ill nodes: %s is on %s", pod.Name, node)
+			r.check.Violate("22 blame is true: %s is on %s", pod.Name, node)
 		}
 	}
 }

@@ -54,7 +54,9 @@ func onAllCores(t *testing.T, n int64, play func(int64) (string, *run)) map[int6
 				if w != "" {
 					wrong[i] = w
 				}
-				walked.add(r, i)
+				if r != nil {
+					walked.add(r, i)
+				}
 				mu.Unlock()
 				if d := done.Add(1); d%10000 == 0 && n > 10000 {
 					t.Logf("%d of %d, %d go wrong", d, n, len(wrong))

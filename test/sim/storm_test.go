@@ -103,6 +103,11 @@ var jobs = [][]builder.JobOption{
 	{pytorch, builder.Workers(2), builder.Page(9500, 20, v1alpha1.StallRestart), builder.Asking(6)},
 	{pytorch, builder.Leader(v1alpha1.Master), builder.Workers(2), builder.Page(9500, 20, v1alpha1.StallRestart), inPlace},
 	{builder.Workers(2), builder.Evaluators(1), builder.Page(9500, 15, v1alpha1.StallNotify)},
+	{tensorflow, builder.PS(1), builder.Workers(12)},
+	{builder.Framework(v1alpha1.Paddle), builder.PS(2), builder.Workers(8)},
+	{builder.Workers(2), builder.PS(1)},
+	{pytorch, builder.Workers(10), builder.Elastic(1, 12), metElsewhere},
+	{pytorch, builder.Workers(12)},
 }
 
 // accompanied gives a role's pods a second container that runs beside the first.
@@ -221,7 +226,7 @@ func newStorm(seed int64, tell func(string)) (*run, *storm) {
 	}
 	r := &run{World: world.New(), faults: s}
 	r.Chance = rng
-	r.Habits = world.Habits{Failing: 1 + rng.IntN(6), Strange: rng.IntN(2), Unstartable: rng.IntN(3), Lazy: 1 + rng.IntN(20), Succeeding: 60, Staying: seed%2 == 0, Programless: rng.IntN(2) * 10}
+	r.Habits = world.Habits{Failing: 1 + rng.IntN(6), Strange: rng.IntN(2), Unstartable: rng.IntN(3), Lazy: 1 + rng.IntN(20), Succeeding: 60, Staying: seed%2 == 0, Programless: rng.IntN(2) * 10, Following: []int{0, 60, 95}[rng.IntN(3)]}
 	if s.silence != nil {
 		r.Habits.Succeeding = 0
 	}

@@ -37,6 +37,7 @@ func (c *Checker) checkCounted(h *history, before, after *v1alpha1.TrainingJob) 
 	}
 	h.happened[v1alpha1.EventIncidentExplained] += outgrown
 	c.checkEnded(h, before, after, anew)
+	c.checkFaults(h, after)
 }
 
 func one(yes bool) int {

@@ -1,6 +1,7 @@
 package invariant
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +31,8 @@ type fate struct {
 	// node is the pod's node, and lostFrom when it counts as lost with it; zero if it does not.
 	node     string
 	lostFrom time.Time
+	// fault is what ended it, or what it is part of; nil for nothing.
+	fault *world.Fault
 	// ran is whether a container of it has begun.
 	ran bool
 	// number is the number of the life, as its processes see it.
@@ -56,23 +59,26 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 	}
 	ref := ledger.OwnerOf(pod)
 	_, _, restarting, _ := livesIn(ref.Name, was)
+	if !restarting {
+		f.fault = cmp.Or(c.world.FaultOf(pod), f.fault)
+	}
 	if !byOperator && was.DeletionTimestamp == nil && (is == nil || is.DeletionTimestamp != nil) {
 		h.outside++
 		f.touched = true
 		f.lost = f.lost || !world.IsOver(was) && was.Status.Phase != corev1.PodPending && !restarting
 	}
 	if is != nil && !isOver(was) {
-		f.noteVersion(is, restarting)
+		f.noteVersion(is, restarting, c.world.EndedItself(is))
 	}
 }
 
-// noteVersion writes down what a version of a pod that had not ended says. How the process that it is to leave behind ends is nobody's failure.
-func (f *fate) noteVersion(is *corev1.Pod, restarting bool) {
+// endedBefore is whether its process ended by itself, before any request to end, and its kubelet reports it now. noteVersion writes down what a version of a pod that had not ended says. How the process that it is to leave behind ends is nobody's failure.
+func (f *fate) noteVersion(is *corev1.Pod, restarting, endedBefore bool) {
 	if isForNode(is) {
 		f.lost, f.touched = true, true
 	}
 	if isOver(is) && (!restarting || ledger.Process(is) == "") {
-		f.noteEnd(is)
+		f.noteEnd(is, is.DeletionTimestamp != nil && !endedBefore)
 	}
 }
 
@@ -128,18 +134,18 @@ func (c *Checker) fateOf(pod *corev1.Pod) (*fate, *history) {
 	return f, h
 }
 
-// noteEnd writes down how a pod ended.
-func (f *fate) noteEnd(pod *corev1.Pod) {
+// noteEnd writes down how a pod ended. wasStopped is whether it was told to.
+func (f *fate) noteEnd(pod *corev1.Pod, wasStopped bool) {
 	end := world.End(pod)
 	switch {
 	case end == nil:
 		f.lost, f.touched, f.rejected = true, true, len(pod.Status.ContainerStatuses) == 0
 	case isForNode(pod):
 	case end.Reason == "Unknown" || end.Reason == "ContainerStatusUnknown": // rebooted, or not known how
-		f.lost, f.touched = f.lost || pod.DeletionTimestamp == nil, true
+		f.lost, f.touched = f.lost || !wasStopped, true
 	case failedCheck(pod):
 		f.lost, f.touched, f.rejected = true, true, true
-	case pod.DeletionTimestamp == nil:
+	case !wasStopped:
 		f.exit, f.programless = &end.ExitCode, end.Message == world.NoProgram
 		f.unstartable = end.Reason == "StartError" && !f.programless
 	}

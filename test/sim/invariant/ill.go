@@ -30,7 +30,7 @@ func isAvoided(job *v1alpha1.TrainingJob, node string) bool {
 // wherever there is room.
 func (c *Checker) checkPlacement(pod *corev1.Pod, d *operator.Decision) {
 	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
-		c.violate("22 ill nodes: %s is created and excludes nodes", pod.Name)
+		c.violate("22 blame is true: %s is created and excludes nodes", pod.Name)
 	}
 	if d.Late {
 		return
@@ -40,9 +40,9 @@ func (c *Checker) checkPlacement(pod *corev1.Pod, d *operator.Decision) {
 		isIll := isSaidIll(node) && heedsIll(d.From)
 		switch shuns := scheduler.Avoids(pod, node.Name); {
 		case isIll && !shuns:
-			c.violate("22 ill nodes: %s is created and does not prefer other nodes to %s, which is unhealthy", pod.Name, node.Name)
+			c.violate("22 blame is true: %s is created and does not prefer other nodes to %s, which is unhealthy", pod.Name, node.Name)
 		case shuns && !isIll && !isAvoided(d.From, node.Name) && !c.seemsSilent(node.Name, d):
-			c.violate("22 ill nodes: %s is created and prefers others to %s, which the job does not avoid and which is well", pod.Name, node.Name)
+			c.violate("22 blame is true: %s is created and prefers others to %s, which the job does not avoid and which is well", pod.Name, node.Name)
 		}
 	}
 }

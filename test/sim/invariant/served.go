@@ -15,7 +15,7 @@ import (
 // suspends the TrainingJob, and changes and resumes it.
 const looksAtMost = 3
 
-// Served checks invariant 23: a TrainingJob that serves a Kubeflow job gets its number of pods back, whatever a user does to it alone. Kueue
+// Served checks invariant 26: a TrainingJob that serves a Kubeflow job gets its number of pods back, whatever a user does to it alone. Kueue
 // counts the Kubeflow job. quiet is whether nothing has gone wrong for so long that the pods follow.
 func (c *Checker) Served(quiet bool) {
 	job, want := c.world.Job(), c.world.Served()
@@ -28,7 +28,7 @@ func (c *Checker) Served(quiet bool) {
 	case wrong == "":
 		c.asServed = c.world.Looks
 	case c.world.Looks-c.asServed > looksAtMost:
-		c.violate("23 served: the controller has looked %d times, and the TrainingJob differs from its Kubeflow job: %s", c.world.Looks-c.asServed, wrong)
+		c.violate("26 served: the controller has looked %d times, and the TrainingJob differs from its Kubeflow job: %s", c.world.Looks-c.asServed, wrong)
 	}
 	if quiet && wrong == "" {
 		c.checkPodsOf(job, want)
@@ -64,7 +64,7 @@ func (c *Checker) checkPodsOf(job *v1alpha1.TrainingJob, want *v1alpha1.Training
 	}
 	for _, role := range slices.Sorted(maps.Keys(pods)) {
 		if most := want.Replicas(role); pods[role] > most {
-			c.violate("23 served: %d pods of %s, and the Kubeflow job requests %d", pods[role], role, most)
+			c.violate("26 served: %d pods of %s, and the Kubeflow job requests %d", pods[role], role, most)
 		}
 	}
 }
@@ -75,7 +75,7 @@ func (c *Checker) hearServed(request *server.Request, was, is *v1alpha1.Training
 	case request.User == world.User:
 		c.asServed = c.world.Looks
 	case request.User == world.Kubeflow && !was.Spec.IsSuspended() && !is.Spec.IsSuspended() && !equality.Semantic.DeepEqual(fixed(&was.Spec), fixed(&is.Spec)):
-		c.violate("23 served: the API server refuses a change that needs a suspended job")
+		c.violate("26 served: the API server refuses a change that needs a suspended job")
 	}
 }
 

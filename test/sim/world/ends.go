@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -104,19 +105,34 @@ func (w *World) startAgain(pod *corev1.Pod) {
 }
 
 // Exit ends the processes of a pod with a code: the first container, and with it the others, but that of a pod that goes on by
-// itself. A kubelet tells it of the containers first and of the pod a second later; of both at once if the pod was told to end,
-// and now and then by chance. Recorded were 56 of 58 ends in two versions.
+// itself. Its kubelet reports that at once, or within Late.
 func (w *World) Exit(pod *corev1.Pod, code int32, message string) {
 	w.say("kubelet: %s exits with %d", pod.Name, code)
+	r := report{process: processOf(pod), name: pod.Name, end: end{code, message}, at: w.Clock.Now()}
+	if w.Habits.Late == 0 || !runs(pod) {
+		w.exited(pod, r)
+		return
+	}
+	r.due = r.at.Add(time.Duration(w.Chance.Int64N(int64(w.Habits.Late))))
+	w.reports = append(w.reports, r)
+	if code != 0 {
+		w.breaks(pod)
+	}
+}
+
+// exited reports an end. A kubelet tells it of the containers first and of the pod a second later; of both at once if the pod was told to end,
+// and now and then by chance. Recorded were 56 of 58 ends in two versions.
+func (w *World) exited(pod *corev1.Pod, r report) {
 	w.endedAt[pod.UID] = w.Clock.Now()
 	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
 		goesOn := pod.DeletionTimestamp == nil && w.oneIn(2)
 		for i := range pod.Status.ContainerStatuses {
 			switch c := &pod.Status.ContainerStatuses[i]; {
 			case i == 0:
-				c.State = w.terminated(pod, code, message)
+				c.State = w.terminated(pod, r.end.code, r.end.words)
+				c.State.Terminated.FinishedAt = w.timeOn(pod, r.at)
 			case !goesOn && c.State.Terminated == nil:
-				c.State = w.terminated(pod, 0, "")
+				c.State = w.terminated(pod, w.Habits.SideCarCode, "")
 			}
 		}
 		dropReady(pod)
@@ -195,6 +211,7 @@ func (w *World) Reboot(node string) {
 		return
 	}
 	w.say("node %s is rebooted", node)
+	w.hit(&Fault{What: node + " is rebooted", At: w.Clock.Now()}, w.runningOn(node)...)
 	for _, pod := range w.Pods() {
 		if pod.Spec.NodeName != node || pod.Status.Phase != corev1.PodRunning || HasEnded(pod) {
 			continue

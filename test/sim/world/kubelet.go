@@ -24,7 +24,7 @@ func (w *World) move(pod *corev1.Pod) {
 	switch {
 	case pod.Spec.NodeName == "":
 		w.place(pod)
-	case w.isDown(pod.Spec.NodeName):
+	case w.isDown(pod.Spec.NodeName) || w.unreported(pod):
 	case IsOver(pod):
 		w.letGo(pod)
 	case isEnding(pod):
@@ -177,8 +177,11 @@ func (w *World) started(pod *corev1.Pod) corev1.ContainerState {
 }
 
 // nodeTime is the time as the pod's node has it, in whole seconds: its clock may be wrong.
-func (w *World) nodeTime(pod *corev1.Pod) metav1.Time {
-	return metav1.NewTime(w.Clock.Now().Add(w.Skew[pod.Spec.NodeName])).Rfc3339Copy()
+func (w *World) nodeTime(pod *corev1.Pod) metav1.Time { return w.timeOn(pod, w.Clock.Now()) }
+
+// timeOn is a time as the pod's node has it.
+func (w *World) timeOn(pod *corev1.Pod, at time.Time) metav1.Time {
+	return metav1.NewTime(at.Add(w.Skew[pod.Spec.NodeName])).Rfc3339Copy()
 }
 
 func (w *World) setReady(pod *corev1.Pod) {

@@ -29,9 +29,15 @@ func (w *World) SilenceNode(name string, noticedAfter time.Duration) {
 	}
 	w.say("node %s does not answer any more", name)
 	w.downAt[name] = w.Clock.Now().Add(noticedAfter)
+	w.hit(&Fault{What: name + " is cut off", At: w.Clock.Now()}, w.runningOn(name)...)
 	if noticedAfter == 0 {
 		w.markDown(name)
 	}
+}
+
+// runningOn returns the pods that run on the node.
+func (w *World) runningOn(node string) []*corev1.Pod {
+	return slices.DeleteFunc(w.Pods(), func(pod *corev1.Pod) bool { return pod.Spec.NodeName != node || !runs(pod) })
 }
 
 // isDown reports whether the node's kubelet is cut off, noticed or not.
@@ -60,6 +66,9 @@ func (w *World) ReviveNode(name string) {
 		return
 	}
 	w.say("node %s is back", name)
+	for _, pod := range w.runningOn(name) {
+		delete(w.faults, processOf(pod))
+	}
 	delete(w.downAt, name)
 	delete(w.sweepAt, name)
 	if w.node(name) == nil {
@@ -88,6 +97,9 @@ func isMarked(pod *corev1.Pod) bool {
 
 // AddNode adds a node.
 func (w *World) AddNode(name string) {
+	if !slices.Contains(w.nodes, name) {
+		w.nodes = append(w.nodes, name)
+	}
 	w.must(&server.Request{User: NodeController, Verb: server.Create, Kind: server.Nodes, Key: client.ObjectKey{Name: name}, Object: newNode(name)})
 }
 
@@ -97,6 +109,7 @@ func (w *World) DeleteNode(name string) {
 		return
 	}
 	w.say("node %s is deleted", name)
+	w.hit(&Fault{What: name + " is deleted", At: w.Clock.Now()}, w.runningOn(name)...)
 	w.downAt[name] = w.Clock.Now()
 	w.must(&server.Request{User: NodeController, Verb: server.Delete, Kind: server.Nodes, Key: client.ObjectKey{Name: name}})
 	w.sweepAt[name] = w.Clock.Now().Add(sweepOrphans)
@@ -134,7 +147,7 @@ func (w *World) sweep(name, reason string) {
 
 // watchNodes deletes the pods of nodes that have been away for long, or for good.
 func (w *World) watchNodes() {
-	for _, name := range []string{"node-0", "node-1", "node-2"} {
+	for _, name := range w.nodes {
 		if at, due := w.sweepAt[name]; due && !w.Clock.Now().Before(at) {
 			delete(w.sweepAt, name)
 			w.sweep(name, "DeletionByPodGC")

@@ -22,6 +22,7 @@ const (
 	Kubeflow       = "kubeflow"
 	NodeController = "node-controller"
 	User           = "user"
+	Operator       = "operator"
 )
 
 // World is a cluster with one job in it.
@@ -71,7 +72,9 @@ type World struct {
 
 	// served is the Kubeflow job that the TrainingJob serves; nil for none.
 	served *kubeflow.Served
-	bound  int
+	// nodes are the names of all nodes that there ever were.
+	nodes []string
+	bound int
 	// requests is how many restarts were asked for.
 	requests int
 	// downAt is when the node controller notices, or has noticed, that a node is cut off.
@@ -83,6 +86,13 @@ type World struct {
 	processes int
 	// sweepAt is when the garbage collector removes the pods of a node.
 	sweepAt map[string]time.Time
+	// faults are by process what ended it or is to end it, following are the ends to come, and stopped the processes that the operator ends.
+	faults    map[process]*Fault
+	following []consequence
+	// reports are the ends that kubelets have yet to report.
+	reports []report
+	// ended are the processes that a fault has ended.
+	stopped, ended map[process]bool
 	// pages are the progress pages, by pod.
 	pages map[types.UID]page
 }
@@ -93,6 +103,12 @@ type Habits struct {
 	// Unstartable in how many of its starts it cannot be started.
 	// Programless in how many of these its image lacks the program.
 	Failing, Strange, Unstartable, Programless int
+	// Following is in how many percent of the cases a process does not go on that has lost one that it needs.
+	Following int
+	// SideCarCode is how side-cars end with the main container.
+	SideCarCode int32
+	// Late is within which time a kubelet reports the end of a process; 0 is at once.
+	Late time.Duration
 	// Lazy is how slowly pods end that were told to: one in so many moments.
 	Lazy int
 	// Succeeding is one in how many moments a pod succeeds; 0 for never.
@@ -125,11 +141,13 @@ func New() *World {
 		Server: server.New(clock), Clock: clock, NoImage: map[string]bool{}, Unstartable: map[string]bool{}, Deaf: map[string]bool{}, Rejecting: map[string]string{}, Homeless: map[string]bool{},
 		Skew: map[string]time.Duration{}, Polite: 143, SideLoaded: map[string]bool{}, Fragile: map[string]bool{}, images: map[types.UID]map[int]string{},
 		downAt: map[string]time.Time{}, sweepAt: map[string]time.Time{}, endedAt: map[types.UID]time.Time{},
+		faults: map[process]*Fault{}, stopped: map[process]bool{}, ended: map[process]bool{},
 		Leases: Leases{Mute: map[string]bool{}, renewed: map[string][]time.Time{}},
 	}
 	for _, name := range []string{"node-0", "node-1", "node-2"} {
 		w.AddNode(name)
 	}
+	w.Server.Watch(w.hear)
 	return w
 }
 
@@ -153,6 +171,8 @@ func (w *World) Tick(d time.Duration) {
 	w.Clock.Pass(d)
 	w.renew()
 	w.watchNodes()
+	w.follow()
+	w.tell()
 	for _, pod := range w.Pods() {
 		if w.Chance == nil || w.Chance.IntN(3) > 0 {
 			w.move(pod)
@@ -189,8 +209,11 @@ func (w *World) must(r *server.Request) {
 func (w *World) second() metav1.Time { return metav1.NewTime(w.Clock.Now()).Rfc3339Copy() }
 
 // now returns the pod as it is.
-func (w *World) now(pod *corev1.Pod) *corev1.Pod {
-	is, _ := w.Server.Get(server.Pods, pod.Namespace, pod.Name).(*corev1.Pod)
+func (w *World) now(pod *corev1.Pod) *corev1.Pod { return w.pod(pod.Name) }
+
+// pod returns the pod of that name, nil if there is none.
+func (w *World) pod(name string) *corev1.Pod {
+	is, _ := w.Server.Get(server.Pods, w.Key.Namespace, name).(*corev1.Pod)
 	return is
 }
 
