@@ -111,14 +111,15 @@ func exitOf(c *corev1.ContainerStatus) Exit {
 
 func byTime(a, b Exit) int { return a.Time.Compare(b.Time) }
 
-// heedSideCars lets the ends of side-cars count that a rule of recovery.rules names: the earliest of them breaks the pod.
+// heedSideCars lets the ends of side-cars count that a rule of recovery.rules names: the earliest of them breaks the pod, unless the main
+// container has ended with 0.
 func (s *Snapshot) heedSideCars() {
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		n := slices.IndexFunc(p.SideExits, func(exit Exit) bool {
 			return slices.ContainsFunc(s.Job.Spec.Recovery.Rules, func(r v1alpha1.RecoveryRule) bool { return r.ContainerName != "" && exit.Matches(&r) })
 		})
-		if n >= 0 && (p.Exit == nil || p.SideExits[n].Time.Before(p.Exit.Time)) {
+		if n >= 0 && !p.MainSucceeded && (p.Exit == nil || p.SideExits[n].Time.Before(p.Exit.Time)) {
 			p.Exit = &p.SideExits[n]
 		}
 	}

@@ -59,6 +59,8 @@ func TestCondition(t *testing.T) {
 		{"a pod that failed for its side-car's sake", nil, seen(builder.Failed("worker", 1, builder.Exit(0), aside)), state.Succeeded},
 		{"such a pod, evicted", nil, seen(builder.Failed("worker", 1, builder.Exit(0), aside, builder.Rejected("Evicted", ""))), state.Failed},
 		{"a side-car that a rule names", ruled(v1alpha1.RecoveryRule{ContainerName: "logs"}), seen(builder.Running("worker", 1, aside)), state.Failed},
+		{"such a side-car beside a main container that exited with 0", ruled(v1alpha1.RecoveryRule{ContainerName: "logs"}),
+			seen(builder.Failed("worker", 1, builder.Exit(0), aside)), state.Succeeded},
 		{"a side-car that a rule names for another code", ruled(v1alpha1.RecoveryRule{ContainerName: "logs", ExitCodes: []int32{2}}), seen(builder.Running("worker", 1, aside)), state.Running},
 		{"a side-car that no rule names", ruled(v1alpha1.RecoveryRule{ExitCodes: []int32{1}}), seen(builder.Running("worker", 1, aside)), state.Running},
 		{"a pod that runs on a lost node", nil, seen(builder.Running("worker", 1, on), builder.NodeLost("n", 0)), state.Lost},
