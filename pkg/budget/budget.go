@@ -14,15 +14,15 @@ import (
 )
 
 // Of returns the budget that the restart counts against; empty for none.
-func Of(incident *failure.Incident) v1alpha1.BudgetName {
-	switch {
+func Of(spec *v1alpha1.TrainingJobSpec, incident *failure.Incident) v1alpha1.BudgetName {
+	switch isApart := failure.IsApart(spec, incident.Role); {
 	case !failure.IsFailure(incident.Cause), incident.Joins != nil:
 		return ""
 	case incident.Charged:
 		return budgetOfCause(incident.Cause)
-	case incident.RuleMade && incident.Role != v1alpha1.Evaluator:
+	case incident.RuleMade && !isApart:
 		return v1alpha1.BudgetRuleMadeLosses
-	case incident.Role == v1alpha1.Evaluator && !failure.IsLoss(incident.Cause):
+	case isApart && !failure.IsLoss(incident.Cause):
 		return v1alpha1.BudgetEvaluatorRestarts
 	default:
 		return ""
@@ -58,21 +58,20 @@ func Limit(spec *v1alpha1.TrainingJobSpec, name v1alpha1.BudgetName) int32 {
 		return ptr.Deref(recovery.MaxHangRestarts, v1alpha1.DefaultMaxHangRestarts)
 	case v1alpha1.BudgetRuleMadeLosses:
 		return v1alpha1.MaxRuleMadeLosses
-	case v1alpha1.BudgetEvaluatorRestarts:
-		return ptr.Deref(recovery.MaxRestarts, v1alpha1.DefaultMaxRestarts)
 	default:
-		return ptr.Deref(recovery.MaxRestarts, max(v1alpha1.DefaultMaxRestarts, restartedAlone(spec)/replicasPerRestart))
+		alone := restartedAlone(spec, name == v1alpha1.BudgetEvaluatorRestarts)
+		return ptr.Deref(recovery.MaxRestarts, max(v1alpha1.DefaultMaxRestarts, alone/replicasPerRestart))
 	}
 }
 
 // replicasPerRestart is how many replicas that are restarted alone add one restart to the default budget.
 const replicasPerRestart = 10
 
-// restartedAlone returns how many replicas of the job are restarted without others, evaluators aside.
-func restartedAlone(spec *v1alpha1.TrainingJobSpec) int32 {
+// restartedAlone returns how many replicas of the job are restarted without others: of the roles that the training needs, or of the other ones.
+func restartedAlone(spec *v1alpha1.TrainingJobSpec, apart bool) int32 {
 	var n int32
 	for role, scope := range failure.Scopes(spec) {
-		if scope == v1alpha1.ScopeReplica && role != v1alpha1.Evaluator {
+		if scope == v1alpha1.ScopeReplica && failure.IsApart(spec, role) == apart {
 			n += spec.Replicas(role)
 		}
 	}
@@ -92,9 +91,9 @@ func Used(s *state.Snapshot, name v1alpha1.BudgetName) []metav1.Time {
 
 // Number returns which restart within its budget the incident is, without those that it explains; 0 if no budget counts it.
 func Number(s *state.Snapshot, incident *failure.Incident) (n int32) {
-	if begun := []failure.Incident{*incident}; Of(incident) != "" {
+	if begun := []failure.Incident{*incident}; Of(&s.Job.Spec, incident) != "" {
 		charges := Charge(s, failure.Explain(s, begun), begun)
-		at := slices.IndexFunc(charges, func(c v1alpha1.Charges) bool { return c.Name == Of(incident) })
+		at := slices.IndexFunc(charges, func(c v1alpha1.Charges) bool { return c.Name == Of(&s.Job.Spec, incident) })
 		n = int32(len(charges[at].Times))
 	}
 	return n
@@ -110,12 +109,12 @@ func Charge(s *state.Snapshot, amendments []failure.Amendment, incidents []failu
 			if a.Was.Charged && budgetOfCause(a.Was.Cause) == name && at >= 0 {
 				times = slices.Delete(times, at, at+1)
 			}
-			if Of(&failure.Incident{Incident: a.Is, RuleMade: a.RuleMade}) == name {
+			if Of(&s.Job.Spec, &failure.Incident{Incident: a.Is, RuleMade: a.RuleMade}) == name {
 				times = append(times, a.Is.RestartTime)
 			}
 		}
 		for i := range incidents {
-			if Of(&incidents[i]) == name {
+			if Of(&s.Job.Spec, &incidents[i]) == name {
 				times = append(times, metav1.NewTime(s.Now.Truncate(time.Second)))
 			}
 		}

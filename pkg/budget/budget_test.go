@@ -19,22 +19,22 @@ func TestTheDefaultBudgetGrowsWithReplicasThatAreRestartedAlone(t *testing.T) {
 		job  *v1alpha1.TrainingJob
 		want int32
 	}{
-		"a few":                 {builder.Job("j", builder.Workers(3)), 10},
-		"a hundred":             {builder.Job("j", builder.Workers(100)), 10},
-		"a thousand":            {builder.Job("j", builder.Workers(1000)), 100},
-		"of several roles":      {builder.Job("j", builder.Workers(100), builder.Replicas("actor", 400)), 50},
-		"evaluators aside":      {builder.Job("j", builder.Workers(1), evaluators), 10},
-		"a collective":          {builder.Job("j", pytorch, builder.Workers(1000)), 10},
-		"an elastic one":        {builder.Job("j", pytorch, builder.Workers(1000), builder.Elastic(1, 2000)), 100},
-		"of scope Role":         {builder.Job("j", builder.Workers(1000, builder.Scope(v1alpha1.ScopeRole))), 10},
-		"what the user says is": {builder.Job("j", builder.Workers(1000), builder.MaxRestarts(7)), 7},
+		"a few":                  {builder.Job("j", builder.Workers(3)), 10},
+		"a hundred":              {builder.Job("j", builder.Workers(100)), 10},
+		"a thousand":             {builder.Job("j", builder.Workers(1000)), 100},
+		"roles of its own aside": {builder.Job("j", builder.Workers(100), builder.Replicas("actor", 400)), 10},
+		"evaluators aside":       {builder.Job("j", builder.Workers(1), evaluators), 10},
+		"a collective":           {builder.Job("j", pytorch, builder.Workers(1000)), 10},
+		"an elastic one":         {builder.Job("j", pytorch, builder.Workers(1000), builder.Elastic(1, 2000)), 100},
+		"of scope Role":          {builder.Job("j", builder.Workers(1000, builder.Scope(v1alpha1.ScopeRole))), 10},
+		"what the user says is":  {builder.Job("j", builder.Workers(1000), builder.MaxRestarts(7)), 7},
 	} {
 		if got := budget.Limit(&c.job.Spec, v1alpha1.BudgetRestarts); got != c.want {
 			t.Errorf("%s: %d restarts a day, want %d", name, got, c.want)
 		}
 	}
 	for name, want := range map[v1alpha1.BudgetName]int32{
-		v1alpha1.BudgetEvaluatorRestarts: 10, v1alpha1.BudgetOOMRestarts: 3, v1alpha1.BudgetHangRestarts: 5, v1alpha1.BudgetRuleMadeLosses: 100,
+		v1alpha1.BudgetEvaluatorRestarts: 50, v1alpha1.BudgetOOMRestarts: 3, v1alpha1.BudgetHangRestarts: 5, v1alpha1.BudgetRuleMadeLosses: 100,
 	} {
 		if got := budget.Limit(&builder.Job("j", builder.Workers(1000), evaluators).Spec, name); got != want {
 			t.Errorf("%s: %d restarts a day, want %d", name, got, want)
@@ -42,10 +42,12 @@ func TestTheDefaultBudgetGrowsWithReplicasThatAreRestartedAlone(t *testing.T) {
 	}
 }
 
-// Each cause has a budget. A loss has none, unless only a rule makes it one. An evaluator does not use up the budgets of the training. A part
+// Each cause has a budget. A loss has none, unless only a rule makes it one. Evaluators and roles that the training does not
+// need do not use up its budgets. A part
 // of another incident counts against none.
 func TestTheBudgetOfAnIncident(t *testing.T) {
 	const worker, evaluator, loss = v1alpha1.Worker, v1alpha1.Evaluator, v1alpha1.CauseInfrastructure
+	job := builder.Job("j", builder.Workers(1), builder.Replicas("board", 1), builder.Replicas("learner", 1, builder.Scope(v1alpha1.ScopeJob)))
 	type incident struct {
 		role            v1alpha1.Role
 		cause           v1alpha1.Cause
@@ -62,17 +64,19 @@ func TestTheBudgetOfAnIncident(t *testing.T) {
 		{worker, v1alpha1.CauseRequested, false, false}:    "",
 		{worker, v1alpha1.CauseCompleted, false, false}:    "",
 		{evaluator, v1alpha1.CauseRetryable, false, false}: v1alpha1.BudgetEvaluatorRestarts,
+		{"board", v1alpha1.CauseRetryable, false, false}:   v1alpha1.BudgetEvaluatorRestarts,
+		{"learner", v1alpha1.CauseRetryable, true, false}:  v1alpha1.BudgetRestarts,
 		{evaluator, v1alpha1.CauseOOM, false, false}:       v1alpha1.BudgetEvaluatorRestarts,
 		{evaluator, loss, false, false}:                    "",
 		{evaluator, loss, false, true}:                     "",
 		{evaluator, v1alpha1.CauseCompleted, false, false}: "",
 	} {
 		own := failure.Incident{Incident: v1alpha1.Incident{Failure: v1alpha1.Failure{Role: i.role, Cause: i.cause}, Charged: i.charged}, RuleMade: i.byRule}
-		if got := budget.Of(&own); got != want {
+		if got := budget.Of(&job.Spec, &own); got != want {
 			t.Errorf("%+v counts against %q, want %q", i, got, want)
 		}
 		own.Charged, own.Joins = false, &v1alpha1.Incident{}
-		if got := budget.Of(&own); got != "" {
+		if got := budget.Of(&job.Spec, &own); got != "" {
 			t.Errorf("%+v is part of another incident, and counts against %q", i, got)
 		}
 	}

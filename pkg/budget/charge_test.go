@@ -22,10 +22,10 @@ func TestChargesAfterARestart(t *testing.T) {
 		return list
 	}
 	begins := func(cause v1alpha1.Cause, charged bool) failure.Incident {
-		return failure.Incident{Incident: v1alpha1.Incident{Failure: v1alpha1.Failure{Cause: cause}, Charged: charged}}
+		return failure.Incident{Incident: v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Cause: cause}, Charged: charged}}
 	}
 	incident := func(cause v1alpha1.Cause, charged bool, at time.Duration) v1alpha1.Incident {
-		return v1alpha1.Incident{Failure: v1alpha1.Failure{Cause: cause}, Charged: charged, RestartTime: builder.Time(at)}
+		return v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Cause: cause}, Charged: charged, RestartTime: builder.Time(at)}
 	}
 	type charged struct {
 		v1alpha1.Budget

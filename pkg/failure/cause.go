@@ -48,7 +48,7 @@ func wasTakenAway(s *state.Snapshot, p *state.Pod) bool {
 // wasForgotten reports whether the kubelet does not know how the container ended: its node was rebooted, or its runtime lost it. A
 // kubelet that evicts a pod knows that it ended it.
 func wasForgotten(p *state.Pod) bool {
-	return p.Exit != nil && ReasonOf(p.Exit.Reason).isForgotten && p.Rejected.Reason != evicted
+	return p.Exit != nil && ReasonOf(p.Exit.Reason).IsForgotten && p.Rejected.Reason != evicted
 }
 
 // isPermanent reports whether a restart cannot mend the exit code. It never mends 126 and 127 (the command cannot be run) and 93 (by which

@@ -29,21 +29,21 @@ func explanation(was, is *v1alpha1.Incident, besides string) string {
 }
 
 // Explain returns the incidents of the status whose true cause shows now: an earlier failure, or, within the incident window, a loss or an
-// unhealthy node. begun are the incidents that begin now. If one restarts the whole job, it explains the replicas that failed within seconds
-// of it, or because a lost replica was missing.
+// unhealthy node. begun are the incidents that begin now. They explain the replicas that failed because they missed one that is lost, or within
+// seconds of one that restarts the whole job.
 func Explain(s *state.Snapshot, begun []Incident) []Amendment {
 	var found []Amendment
 	for _, was := range s.Job.Status.Incidents {
 		is := was
 		is.Explained = true
 		ruleMade, besides := false, ""
-		incident := evidence(s, &was)
+		incident, cause := evidence(s, &was), causedBy(s, &was, begun)
 		switch node, isIll := fellIll(s, &was); {
 		case incident != nil && !IsFatal(*incident):
 			is.Failure, is.Charged, ruleMade = incident.Failure, incident.Charged, incident.RuleMade
-		case isConsequence(s, &was, begun):
+		case cause != nil:
 			is.Charged = false
-			besides = fmt.Sprintf(", as part of the incident of %s", SlotOf(&begun[0].Failure))
+			besides = fmt.Sprintf(", as part of the incident of %s", SlotOf(&cause.Failure))
 		case incident == nil && isIll:
 			is.Charged = false
 			besides = fmt.Sprintf(", and %s is ill (%s)", node.Name, state.Quote(node.Ill.Message))
@@ -89,7 +89,7 @@ func FatalEvidence(s *state.Snapshot) *Incident {
 // evidence returns the true cause of the incident, if the pods that it ended show one that was unknown; else nil. A loss comes before an
 // earlier exit.
 func evidence(s *state.Snapshot, incident *v1alpha1.Incident) *Incident {
-	if incident.Explained && !incident.Charged || IsLoss(incident.Cause) || !IsFailure(incident.Cause) || incident.Role == v1alpha1.Evaluator {
+	if incident.Explained && !incident.Charged || IsLoss(incident.Cause) || !IsFailure(incident.Cause) || IsApart(&s.Job.Spec, incident.Role) {
 		return nil
 	}
 	var best *Incident
@@ -102,7 +102,7 @@ func evidence(s *state.Snapshot, incident *v1alpha1.Incident) *Incident {
 		if late == nil {
 			continue
 		}
-		if explainsFailure(s, &late.Failure, incident.Time.Add(-time.Second)) { // within one second the order is unknown
+		if explainsFailure(s, &late.Failure, beginOf(incident).Add(-time.Second)) { // within one second the order is unknown
 			return late
 		}
 		if isTrueExit(s, incident, p, late.Cause) && (best == nil || late.Time.Before(&best.Time)) {
@@ -119,7 +119,7 @@ func lateFailure(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) *
 		return nil
 	}
 	late := NewIncident(s, ofPod(s, &ended), incident.Scope, p)
-	if late.Reason == v1alpha1.ReasonDeleted || wasToldToEnd(p) && ReasonOf(late.Reason).isForgotten { // what it did before is unknown
+	if late.Reason == v1alpha1.ReasonDeleted || wasToldToEnd(p) && ReasonOf(late.Reason).IsForgotten { // what it did before is unknown
 		return nil
 	}
 	return &late
@@ -139,7 +139,7 @@ func asEnded(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) state
 	if !p.Deleted.Before(incident.RestartTime.Time) {
 		q.Deleted = time.Time{}
 	}
-	if p.Exit != nil && !isInTime(s, p.Disruption.Reason, p.Disruption.Time, incident.Time.Time) {
+	if p.Exit != nil && !isInTime(s, p.Disruption.Reason, p.Disruption.Time, beginOf(incident)) {
 		q.Disruption = state.Trouble{}
 	}
 	return q
@@ -155,7 +155,7 @@ func isEndedBy(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) boo
 	}
 	switch incident.Scope {
 	case v1alpha1.ScopeJob:
-		return p.Slot.Role != v1alpha1.Evaluator && int(incident.Attempt) < int(s.Job.Status.Attempt)
+		return !IsApart(&s.Job.Spec, p.Slot.Role) && int(incident.Attempt) < int(s.Job.Status.Attempt)
 	case v1alpha1.ScopeRole:
 		present := s.Life(p.Slot)
 		return p.Slot.Role == incident.Role && p.Life.Attempt == present.Attempt && p.Life.Replacement == present.Replacement-1
@@ -184,6 +184,17 @@ func isKnown(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) bool 
 	})
 }
 
+// clocksAgree is by how much a node's clock may differ from the operator's, with the time that a report takes, for its times to count.
+const clocksAgree = 10 * time.Second
+
+// beginOf returns when the incident began: by the clock of its node, or when the operator saw it if that clock is wrong.
+func beginOf(incident *v1alpha1.Incident) time.Time {
+	if ago := incident.RestartTime.Sub(incident.Time.Time); ago < -time.Second || ago > clocksAgree {
+		return incident.RestartTime.Time
+	}
+	return incident.Time.Time
+}
+
 // explainsFailure reports whether the loss explains a replica that failed at that time: it came first, or it is the loss of a node that
 // showed within the incident window.
 func explainsFailure(s *state.Snapshot, loss *v1alpha1.Failure, at time.Time) bool {
@@ -195,12 +206,18 @@ func isInTime(s *state.Snapshot, reason string, lost, at time.Time) bool {
 	return !lost.After(at) || ReasonOf(reason).showsLate && !lost.After(at.Add(state.IncidentWindow(&s.Job.Spec)))
 }
 
-// isConsequence reports whether the end of the incident belongs to the restart of the whole job that begins now: it missed the replica that is
-// lost, or both ended within seconds.
-func isConsequence(s *state.Snapshot, incident *v1alpha1.Incident, begun []Incident) bool {
-	if len(begun) == 0 || begun[0].Scope != v1alpha1.ScopeJob || !incident.Charged || incident.Explained {
-		return false
+// causedBy returns the restart that begins now to which the end of the incident belongs; nil if there is none. The end missed a replica that is
+// lost, or it came within seconds of one that restarts the whole job.
+func causedBy(s *state.Snapshot, incident *v1alpha1.Incident, begun []Incident) *Incident {
+	if !incident.Charged || incident.Explained || incident.Attempt != s.Job.Status.Attempt || incident.Scope == v1alpha1.ScopeJob {
+		return nil
 	}
-	isOfAttempt := incident.Attempt == s.Job.Status.Attempt && incident.Scope != v1alpha1.ScopeJob
-	return isOfAttempt && (explainsFailure(s, &begun[0].Failure, incident.Time.Time) || isPart(s, &begun[0], incident))
+	for n := range begun {
+		isWhole := begun[n].Scope == v1alpha1.ScopeJob
+		missedIt := (isWhole || arePeers(s, begun[n].Role, incident.Role)) && explainsFailure(s, &begun[n].Failure, beginOf(incident))
+		if missedIt || isWhole && isPart(s, &begun[n], incident) {
+			return &begun[n]
+		}
+	}
+	return nil
 }

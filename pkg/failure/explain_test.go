@@ -88,6 +88,10 @@ func TestALossThatShowsLateTakesTheIncidentOver(t *testing.T) {
 		{"no window: a node lost later explains nothing", restarted(window(0)), seen(running, builder.NodeLost(node2, 40*second), builder.Now(75*second)), nil},
 		{"no window: a node lost before explains it", restarted(window(0)), seen(running, builder.NodeLost(node2, 20*second), builder.Now(75*second)),
 			[]string{"worker-2 Infrastructure NodeLost free"}},
+		{"the clock of the rank's node is an hour behind", restarted(builder.Incidents(incident(func(i *v1alpha1.Incident) { i.Time = builder.Time(-time.Hour) }))),
+			seen(running, builder.NodeLost(node2, 60*second), builder.Now(75*second)), []string{"worker-2 Infrastructure NodeLost free"}},
+		{"it is an hour ahead, and the node is lost after the window", restarted(builder.Incidents(incident(func(i *v1alpha1.Incident) { i.Time = builder.Time(time.Hour) }))),
+			seen(running, builder.NodeLost(node2, 200*second), builder.Now(300*second)), nil},
 		{"a node that is deleted", restarted(), seen(running, builder.NodeDeleted(node2)), []string{"worker-2 Infrastructure NodeDeleted free"}},
 		{"a pod that the taint manager evicted", restarted(),
 			seen(builder.Deleted("worker", 2, past, builder.Disrupted("DeletionByTaintManager", 50*second))), []string{"worker-2 Infrastructure DeletionByTaintManager free"}},
@@ -271,6 +275,19 @@ func TestAParameterServerExplainsItsWorkersFailures(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Ranks of an elastic job are replaced alone, but need each other.
+func TestALostRankExplainsItsPeersFailures(t *testing.T) {
+	lost := failure.Incident{Incident: v1alpha1.Incident{Scope: v1alpha1.ScopeReplica, Failure: v1alpha1.Failure{
+		Role: v1alpha1.Worker, Index: 2, Cause: v1alpha1.CauseInfrastructure, Reason: v1alpha1.ReasonNodeLost, Time: builder.Time(80 * second)}}}
+	for framework, want := range map[v1alpha1.Framework][]string{v1alpha1.PyTorch: {"worker-0 Retryable Error free"}, v1alpha1.Custom: nil} {
+		job := builder.Job("j", builder.Framework(framework), builder.Workers(3), builder.Elastic(1, 3), builder.StartedAt(0),
+			builder.Incidents(incident(ofScope(v1alpha1.ScopeReplica))))
+		if diff := cmp.Diff(want, explained(builder.Snapshot(job), lost)); diff != "" {
+			t.Errorf("%s: explained (-want +got):\n%s", framework, diff)
+		}
 	}
 }
 

@@ -36,8 +36,8 @@ func NewIncident(s *state.Snapshot, f v1alpha1.Failure, scope v1alpha1.RestartSc
 	if IsFailure(f.Cause) {
 		applyRule(s.Job, &incident, p)
 	}
-	// a lost pod is not the job's fault, and an evaluator must not use up the budget of the training
-	incident.Charged = IsFailure(incident.Cause) && !IsLoss(incident.Cause) && f.Role != v1alpha1.Evaluator
+	// a lost pod is not the job's fault, and a role that the training does not need must not use up its budget
+	incident.Charged = IsFailure(incident.Cause) && !IsLoss(incident.Cause) && !IsApart(&s.Job.Spec, f.Role)
 	return incident
 }
 
@@ -59,16 +59,22 @@ func At(s *state.Snapshot, r *state.Replica, cause v1alpha1.Cause, reason, messa
 // IsFatal reports whether a restart cannot mend the failure.
 func IsFatal(incident Incident) bool { return incident.Cause == v1alpha1.CauseFatal }
 
-// matches reports whether every matcher that the rule sets has one of the failure's values.
+// matches reports whether every matcher that the rule sets has one of the failure's values. How the containers of a pod ended does not matter
+// if a node, a controller or a user ended the pod.
 func matches(r *v1alpha1.RecoveryRule, f *v1alpha1.Failure, p *state.Pod) bool {
 	var exit *state.Exit
-	if p != nil && f.ExitCode != nil {
+	if p != nil && f.ExitCode != nil && !wasEnded(p, ReasonOf(f.Reason)) {
 		exit = p.Exit
 	}
 	return exit.Matches(r) &&
 		(len(r.Roles) == 0 || slices.Contains(r.Roles, f.Role)) &&
 		(len(r.Reasons) == 0 || slices.Contains(r.Reasons, f.Reason)) &&
 		(len(r.Conditions) == 0 || p != nil && slices.ContainsFunc(r.Conditions, func(c string) bool { return slices.Contains(p.Conditions, c) }))
+}
+
+// wasEnded reports whether something else than its containers ended the pod: it was deleted, drained, preempted, evicted, or lost.
+func wasEnded(p *state.Pod, why Reason) bool {
+	return !p.Deleted.IsZero() || p.Disruption.Reason != "" || p.Rejected.Reason == evicted || why.showsLate || why.IsOnNode
 }
 
 // RuleText names a rule of recovery.rules: "recovery.rules[2]", or with its name "recovery.rules[2] (bad-host)".

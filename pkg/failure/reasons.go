@@ -21,9 +21,9 @@ type Reason struct {
 	IsOfTemplate bool
 	// showsLate is whether the pod's peers may fail long before the reason shows.
 	showsLate bool
-	// isForgotten is whether the node does not know how the container ended, as after a reboot. The time of the end is then the time at
+	// IsForgotten is whether the node does not know how the container ended, as after a reboot. The time of the end is then the time at
 	// which the kubelet looked, by the node's clock.
-	isForgotten bool
+	IsForgotten bool
 }
 
 // preempted is the reason of a pod that the scheduler removed for another one.
@@ -49,8 +49,8 @@ var reasons = map[string]Reason{
 	evicted:                        {clause: "was evicted by its node", IsOfTemplate: true},
 	pastDeadline:                   {clause: "was ended by its node", IsOfTemplate: true},
 	"UnschedulableOnAssignedNode":  {clause: "was ended by Kueue before it had a node"},
-	"ContainerStatusUnknown":       {clause: "was lost by its node", isForgotten: true},
-	"Unknown":                      {clause: "was lost by its node", isForgotten: true},
+	"ContainerStatusUnknown":       {clause: "was lost by its node", IsForgotten: true},
+	"Unknown":                      {clause: "was lost by its node", IsForgotten: true},
 
 	"UnexpectedAdmissionError":           {clause: "was rejected by its node", IsNodeFault: true},
 	"TopologyAffinityError":              {IsNodeFault: true},

@@ -129,4 +129,4 @@ func MayBeFollower(f *v1alpha1.Failure) bool {
 }
 
 // IsOfRank reports whether the program of a rank has ended by itself.
-func IsOfRank(f *v1alpha1.Failure) bool { return IsOfProgram(f) && f.Role != v1alpha1.Evaluator }
+func IsOfRank(f *v1alpha1.Failure) bool { return IsOfProgram(f) && state.IsNeeded(f.Role) }

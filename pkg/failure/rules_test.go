@@ -52,6 +52,13 @@ func TestRulesMatch(t *testing.T) {
 		{"all matchers but one match", rule{Roles: []v1alpha1.Role{v1alpha1.Worker}, ExitCodes: []int32{137}, Signals: []int32{9}, Reasons: []string{"Evicted"},
 			Conditions: []string{"example.com/Broken"}}, exit(137), false},
 		{"an exit code of a pod that no container ended", rule{ExitCodes: []int32{1}}, builder.Failed("worker", 1, builder.Rejected("DeadlineExceeded", "")), false},
+		{"an exit code of a pod that a drain ended", rule{ExitCodes: []int32{143}},
+			builder.Deleted("worker", 1, builder.Exit(143), builder.Disrupted("EvictionByEvictionAPI", 20*second)), false},
+		{"a signal of a pod that was preempted", rule{Signals: []int32{15}},
+			builder.Failed("worker", 1, builder.Exit(143), builder.Disrupted("PreemptionByScheduler", 20*second)), false},
+		{"the container of a pod that a user deleted", rule{ContainerName: "main"}, builder.Deleted("worker", 1, builder.Exit(1)), false},
+		{"an exit code of a pod that its kubelet evicted", rule{ExitCodes: []int32{137}}, builder.Failed("worker", 1, builder.Exit(137), builder.Rejected("Evicted", "")), false},
+		{"the reason of a pod that its kubelet evicted", rule{Reasons: []string{"Evicted"}}, builder.Failed("worker", 1, builder.Exit(137), builder.Rejected("Evicted", "")), true},
 		{"a condition of a pod that is gone", rule{Conditions: []string{"example.com/Broken"}}, builder.Gone("worker", 1), false},
 	}
 	for _, c := range cases {

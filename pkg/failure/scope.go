@@ -33,6 +33,12 @@ func ScopeOf(spec *v1alpha1.TrainingJobSpec, slot state.Slot) v1alpha1.RestartSc
 	}
 }
 
+// IsApart reports whether the failures of the role cost the training nothing: it does not need the role, and does not restart with it. The role
+// then has a budget of its own, and beyond it a replica is given up.
+func IsApart(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role) bool {
+	return role == v1alpha1.Evaluator || !state.IsNeeded(role) && ScopeOf(spec, state.Slot{Role: role, Index: 1}) != v1alpha1.ScopeJob
+}
+
 // Scopes returns by role what restarts when a replica of it breaks. For elastic workers it is the scope of replica 1, because replica 0
 // can host their rendezvous.
 func Scopes(spec *v1alpha1.TrainingJobSpec) map[v1alpha1.Role]v1alpha1.RestartScope {

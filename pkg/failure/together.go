@@ -19,14 +19,14 @@ const togetherFor = 5 * time.Second
 //	         worker-5 ends too      worker-0 ends, whose life began
 //	         and is seen with it    before the incident: both are part of it, not charged
 //
-// Where a replica ends whose end restarts the whole job, that restart is the incident, and what was charged before is given back (isConsequence).
+// Where a replica ends whose end restarts the whole job, that restart is the incident, and what was charged before is given back (causedBy).
 // Ends that the operator sees at once are one incident, because an incident that no restart preceded cannot exceed a limit of restarts. Losses
 // stay apart, because each can show another broken node.
 func join(s *state.Snapshot, apart []Incident) {
 	for n := range apart {
 		incident := &apart[n]
 		incident.Joins = Latest(s, incident)
-		first := slices.IndexFunc(apart[:n], func(before Incident) bool { return before.Joins == nil && isOneIncident(&before, incident) })
+		first := slices.IndexFunc(apart[:n], func(before Incident) bool { return before.Joins == nil && isOneIncident(s, &before, incident) })
 		if incident.Joins == nil && first >= 0 {
 			incident.Joins = &apart[first].Incident
 		}
@@ -40,12 +40,18 @@ func join(s *state.Snapshot, apart []Incident) {
 	}
 }
 
-// isOneIncident reports whether two ends can be of one incident: both are charged to the job, both to its evaluators, or only a rule makes both a
-// loss. Each of these kinds has budgets of its own.
-func isOneIncident(a, b *Incident) bool {
-	ofEvaluators := a.Role == v1alpha1.Evaluator
-	costs := func(i *Incident) bool { return i.Charged || ofEvaluators && IsFailure(i.Cause) && !IsLoss(i.Cause) }
-	return ofEvaluators == (b.Role == v1alpha1.Evaluator) && (costs(a) && costs(b) || a.RuleMade && b.RuleMade)
+// isOneIncident reports whether an end can be of the incident that began before it: both are charged to the job, both to roles that it does not
+// need, or only a rule makes both a loss. Each of these kinds has budgets of its own. A rank that exits after a peer was lost missed it.
+func isOneIncident(s *state.Snapshot, first, end *Incident) bool {
+	isApart := IsApart(&s.Job.Spec, first.Role)
+	costs := func(i *Incident) bool { return i.Charged || isApart && IsFailure(i.Cause) && !IsLoss(i.Cause) }
+	missedIt := IsLoss(first.Cause) && end.Charged && arePeers(s, first.Role, end.Role)
+	return isApart == IsApart(&s.Job.Spec, end.Role) && (costs(first) && costs(end) || first.RuleMade && end.RuleMade || missedIt)
+}
+
+// arePeers reports whether replicas of the roles are ranks of one collective, and need each other.
+func arePeers(s *state.Snapshot, a, b v1alpha1.Role) bool {
+	return state.IsMember(&s.Job.Spec, a) && state.IsMember(&s.Job.Spec, b)
 }
 
 // Latest returns the incident of the last few seconds that contains the end; nil if the status has none.
@@ -64,7 +70,7 @@ func isPart(s *state.Snapshot, end *Incident, known *v1alpha1.Incident) bool {
 	isRecent := s.Now.Sub(known.RestartTime.Time) <= togetherFor || end.Time.Sub(known.Time.Time).Abs() <= togetherFor
 	isPresent := known.Attempt == s.Job.Status.Attempt && known.Scope != v1alpha1.ScopeJob
 	beganBefore := s.NextStart(SlotOf(&end.Failure)).Before(known.RestartTime.Time)
-	return isRecent && isPresent && beganBefore && isOneIncident(&Incident{Incident: *known}, end)
+	return isRecent && isPresent && beganBefore && isOneIncident(s, &Incident{Incident: *known}, end)
 }
 
 // Begun returns the restarts that begin an incident. The others join one.

@@ -21,6 +21,12 @@ func TestReplicasThatEndTogetherAreOneIncident(t *testing.T) {
 			i.Index, i.Pod, i.Time, i.RestartTime = 3, "j-worker-3", builder.Time(at-second), builder.Time(at)
 		}))
 	}
+	lost := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
+		loss := incident(ofScope(v1alpha1.ScopeReplica), ofCause(v1alpha1.CauseInfrastructure, false), func(i *v1alpha1.Incident) {
+			i.Index, i.Pod, i.Reason, i.ExitCode, i.RestartTime = 3, "j-worker-3", v1alpha1.ReasonDeleted, nil, builder.Time(27*second)
+		})
+		return builder.Job("j", append(options, builder.Workers(12), builder.RunsSince(0), builder.Incidents(loss))...)
+	}
 	lossByRule := builder.Rules(rule{ExitCodes: []int32{77}, Cause: v1alpha1.CauseInfrastructure})
 	job := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
 		return builder.Job("j", append([]builder.JobOption{builder.Workers(12), builder.RunsSince(0)}, options...)...)
@@ -46,6 +52,8 @@ func TestReplicasThatEndTogetherAreOneIncident(t *testing.T) {
 			seen(builder.Failed("worker", 0, builder.Exit(77)), builder.Failed("worker", 1, builder.Exit(77))),
 			"worker-0 Infrastructure Replica free by rule, worker-1 Infrastructure Replica joins"},
 		{"agents of torchrun that meet outside the job", job(pytorch, outside), all, joined},
+		{"a rank of an elastic job, after the loss of a peer", lost(pytorch, outside), one, "worker-1 Retryable Replica joins"},
+		{"not a worker that needs no other", lost(), one, "worker-1 Retryable Replica charged"},
 		{"another end within seconds", job(known(27 * second)), one, "worker-1 Retryable Replica joins"},
 		{"one that comes later", job(known(20 * second)), one, "worker-1 Retryable Replica charged"},
 		{"one that was within seconds, and is seen later", job(known(27 * second)), append(one, builder.Now(60*second)), "worker-1 Retryable Replica joins"},

@@ -57,7 +57,7 @@ func beganAt(f *v1alpha1.Failure) int64 {
 // EndedAlike reports whether the rank's program ended like the failed one, at about the same time. Either may have been first, and the
 // log of the other may show it.
 func EndedAlike(f *v1alpha1.Failure, p *state.Pod) bool {
-	return IsOfRank(f) && p.Exit != nil && p.Exit.Main && p.Slot != SlotOf(f) && p.Slot.Role != v1alpha1.Evaluator && p.Life.Attempt == int(f.Attempt) &&
+	return IsOfRank(f) && p.Exit != nil && p.Exit.Main && p.Slot != SlotOf(f) && state.IsNeeded(p.Slot.Role) && p.Life.Attempt == int(f.Attempt) &&
 		p.Exit.Code == *f.ExitCode && p.Exit.Time.Sub(f.Time.Time).Abs() <= followsWithin
 }
 

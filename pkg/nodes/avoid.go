@@ -145,13 +145,15 @@ func lostTogether(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.I
 	return more
 }
 
-// countsAgainstNode reports whether the node may have caused the incident. Drains, preemptions and deletions are decisions of users and
-// controllers. The consequence of a loss elsewhere and the program's own fault do not count either, nor do a
-// command that is not there and an end by the kubelet that the template requests.
+// countsAgainstNode reports whether the node may have caused the incident: an end of the program, whatever it costs, and an end that the node does
+// not know, as after a reboot. Drains, preemptions and deletions are decisions of users and controllers. The consequence of a loss elsewhere and
+// a lack of memory do not count either, nor do a command that is not there and an end by the kubelet that the template requests.
 func countsAgainstNode(spec *v1alpha1.TrainingJobSpec, incident *v1alpha1.Incident) bool {
 	reason, isConsequence := failure.ReasonOf(incident.Reason), incident.Explained && !incident.Charged
-	isExit := (incident.Cause == v1alpha1.CauseRetryable || incident.Cause == v1alpha1.CauseStartup) && !isConsequence
-	return reason.IsNodeFault || isExit && !reason.IsOfTemplate && !failure.MayBeKubelets(spec, &incident.Failure) && !failure.LacksProgram(&incident.Failure)
+	isLossByRule := failure.IsLoss(incident.Cause) && incident.ExitCode != nil && incident.Reason == "Error"
+	isExit := (incident.Cause == v1alpha1.CauseRetryable || incident.Cause == v1alpha1.CauseStartup || isLossByRule) && !isConsequence
+	isOther := reason.IsOfTemplate || failure.MayBeKubelets(spec, &incident.Failure) || failure.LacksProgram(&incident.Failure)
+	return reason.IsNodeFault || reason.IsForgotten || isExit && !isOther
 }
 
 // failuresOn returns how many incidents since then count against the node.

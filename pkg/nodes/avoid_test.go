@@ -42,6 +42,12 @@ func consequence(i v1alpha1.Incident) v1alpha1.Incident {
 	return i
 }
 
+// byRule makes the incident an exit that a rule of the user calls a loss.
+func byRule(i v1alpha1.Incident) v1alpha1.Incident {
+	i.Cause, i.ExitCode = v1alpha1.CauseInfrastructure, ptr.To[int32](77)
+	return i
+}
+
 func saying(words string, i v1alpha1.Incident) v1alpha1.Incident {
 	i.Message = words
 	return i
@@ -97,6 +103,10 @@ func TestNodesAreAvoided(t *testing.T) {
 		{"exits that a loss elsewhere explains", job(), 60 * second, []v1alpha1.Incident{consequence(exitOn("a", 60*second)), consequence(exitOn("a", 0))}, nil},
 		{"two exits on two nodes are nobody's fault", job(), 60 * second, []v1alpha1.Incident{exitOn("a", 60*second), exitOn("b", 0)}, nil},
 		{"two exits further apart than that time are none", job(ttl(60)), 100 * second, []v1alpha1.Incident{exitOn("a", 100*second), exitOn("a", 30*second)}, nil},
+		{"a node with two reboots", job(), 60 * second, []v1alpha1.Incident{on("a", "Unknown", infrastructure, 60*second), on("a", "Unknown", infrastructure, 0)},
+			[]string{"a: 2, Unknown, 24h1m0s"}},
+		{"a node with two exits that a rule of the user calls losses", job(), 60 * second, []v1alpha1.Incident{byRule(exitOn("a", 60*second)), byRule(exitOn("a", 0))},
+			[]string{"a: 2, Error, 24h1m0s"}},
 		{"a drain is somebody's decision", job(), 0, []v1alpha1.Incident{on("a", "EvictionByEvictionAPI", infrastructure, 0),
 			on("a", "EvictionByEvictionAPI", infrastructure, 0)}, nil},
 		{"so are a preemption and a deletion", job(), 0, []v1alpha1.Incident{on("a", "PreemptionByScheduler", v1alpha1.CausePreempted, 0),

@@ -46,25 +46,25 @@ func givenUp(s *state.Snapshot) []failure.Incident {
 }
 
 func isBeingGivenUp(s *state.Snapshot, r *state.Replica) bool {
-	if r.Slot.Role != v1alpha1.Evaluator || !r.IsBroken() {
+	if !failure.IsApart(&s.Job.Spec, r.Slot.Role) || !r.IsBroken() {
 		return false
 	}
 	incident := failure.IncidentOf(s, r)
 	return isGivenUp(s, &incident)
 }
 
-// isGivenUp reports whether the failure is given up: an evaluator's failure that is fatal, or begins an incident beyond its own budget. A user's
-// rule that fails the job for it comes first.
+// isGivenUp reports whether the failure is given up: of a role that the training does not need, and fatal, or the begin of an incident beyond the
+// budget of such roles. A user's rule that fails the job for it comes first.
 func isGivenUp(s *state.Snapshot, incident *failure.Incident) bool {
 	switch {
-	case incident.Role != v1alpha1.Evaluator || !failure.IsFailure(incident.Cause) || incident.FailedBy != nil:
+	case !failure.IsApart(&s.Job.Spec, incident.Role) || !failure.IsFailure(incident.Cause) || incident.FailedBy != nil:
 		return false
 	case failure.IsFatal(*incident):
 		return true
 	case failure.Latest(s, incident) != nil:
 		return false
 	case incident.RuleMade:
-		return s.Job.Status.ReplicaStatuses[v1alpha1.Evaluator].Restarts >= budget.Limit(&s.Job.Spec, v1alpha1.BudgetRuleMadeLosses)
+		return s.Job.Status.ReplicaStatuses[incident.Role].Restarts >= budget.Limit(&s.Job.Spec, v1alpha1.BudgetRuleMadeLosses)
 	case failure.IsLoss(incident.Cause):
 		return false
 	default:

@@ -41,7 +41,7 @@ func stillStarting(s *state.Snapshot, incident *failure.Incident) *state.Replica
 		return nil
 	}
 	return s.First(func(r *state.Replica) bool {
-		isMember := incident.Scope == v1alpha1.ScopeJob && r.Slot.Role != v1alpha1.Evaluator || incident.Scope == v1alpha1.ScopeRole && r.Slot.Role == incident.Role
+		isMember := incident.Scope == v1alpha1.ScopeJob && state.IsNeeded(r.Slot.Role) || incident.Scope == v1alpha1.ScopeRole && r.Slot.Role == incident.Role
 		return isMember && r.State == state.Starting
 	})
 }

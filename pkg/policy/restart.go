@@ -30,7 +30,7 @@ func restart(s *state.Snapshot, incidents []failure.Incident) *Ruling {
 			incident.Message = joinMessage(incident)
 			continue
 		}
-		name := budget.Of(incident)
+		name := budget.Of(&s.Job.Spec, incident)
 		number, limit := budget.Number(s, incident), budget.Limit(&s.Job.Spec, name)
 		if number > limit {
 			return fail(&incident.Failure, v1alpha1.ReasonMaxRestartsExceeded, fmt.Sprintf("%s and %s is used up.%s",

@@ -65,7 +65,7 @@ var basics = []scenario{
 			r.restarted(1)
 			r.succeed("launcher-0")
 		}},
-	{name: "roles_of_its_own", want: leaderSucceeded(1, 3, 3), every: 2,
+	{name: "roles_of_its_own", want: leaderSucceeded(1, 3, 1), every: 2,
 		job: []builder.JobOption{builder.Leader(v1alpha1.Master), builder.Replicas("actor", 3),
 			builder.Replicas("loader", 2, builder.Scope(v1alpha1.ScopeRole)), builder.Replicas("learner", 1, builder.Scope(v1alpha1.ScopeJob))},
 		play: func(r *run) {

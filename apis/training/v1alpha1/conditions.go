@@ -189,7 +189,7 @@ const (
 	EventCheckpointSaved = "CheckpointSaved"
 	// EventCheckpointMissed: the ranks have not answered in time, and the operator stops them without a checkpoint.
 	EventCheckpointMissed = "CheckpointMissed"
-	// EventReplicaGivenUp: an evaluator failed and is not restarted; the job continues.
+	// EventReplicaGivenUp: an evaluator, or a replica of a Custom job's own role, failed and is not restarted; the job continues.
 	EventReplicaGivenUp = "ReplicaGivenUp"
 	// EventIncidentExplained: the cause of an incident showed after the restart. A charge for it is refunded.
 	EventIncidentExplained = "IncidentExplained"

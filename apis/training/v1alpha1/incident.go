@@ -122,7 +122,7 @@ type Budget struct {
 }
 
 // BudgetName is the field of spec.recovery that sets the limit of the budget, or ruleMadeLosses with the limit 100, or evaluatorRestarts
-// with the limit of maxRestarts. An evaluator beyond its limit stays failed.
+// with the limit of maxRestarts. An evaluator, or a replica of a Custom job's own role, stays failed beyond that limit.
 // +kubebuilder:validation:Enum=maxRestarts;maxOOMRestarts;maxHangRestarts;ruleMadeLosses;evaluatorRestarts
 type BudgetName string
 
@@ -133,7 +133,7 @@ const (
 	BudgetHangRestarts BudgetName = "maxHangRestarts"
 	// BudgetRuleMadeLosses counts failures that are losses only because of a rule in recovery.rules.
 	BudgetRuleMadeLosses BudgetName = "ruleMadeLosses"
-	// BudgetEvaluatorRestarts counts the evaluators' own failures.
+	// BudgetEvaluatorRestarts counts the failures of roles that the training does not need: of evaluators, and of a Custom job's own roles.
 	BudgetEvaluatorRestarts BudgetName = "evaluatorRestarts"
 )
 

@@ -68,7 +68,7 @@ type RoleMemory struct {
 	// succeeded are the replicas that have succeeded.
 	// +optional
 	Succeeded string `json:"succeeded,omitempty"`
-	// givenUp are the evaluators that failed permanently in this attempt; they do not run again.
+	// givenUp are the replicas that the job does not need and that failed permanently in this attempt; they do not run again.
 	// +optional
 	GivenUp string `json:"givenUp,omitempty"`
 	// replacements is the number of replacements of each replica in this attempt.

@@ -68,7 +68,7 @@ func (c *Checker) checkIncident(h *history, before *v1alpha1.TrainingJob, i *v1a
 		return
 	}
 	c.checkCause(h, before, where, &i.Failure)
-	if want := i.Cause != v1alpha1.CauseInfrastructure && i.Cause != v1alpha1.CausePreempted && i.Role != v1alpha1.Evaluator; i.Charged != want {
+	if want := i.Cause != v1alpha1.CauseInfrastructure && i.Cause != v1alpha1.CausePreempted && !isApart(&before.Spec, i.Role); i.Charged != want {
 		c.violate("8 exactly once: the incident of %s, cause %s, is charged %t", slot, i.Cause, i.Charged)
 	}
 }

@@ -155,7 +155,7 @@ func (w *World) draw(f *Fault, peer *corev1.Pod) {
 		after = time.Duration(w.Chance.IntN(3000)) * time.Millisecond
 	}
 	switch chance := w.Chance.IntN(100); {
-	case chance >= w.Habits.Following:
+	case chance >= w.Habits.Following || chance%8 == 0 && w.Job().Spec.Elastic != nil: // it goes on; agents of torchrun meet again
 		return
 	case chance%8 == 0: // it hangs, and gives up
 		after = time.Duration(10+w.Chance.IntN(30)) * time.Second
