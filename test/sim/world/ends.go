@@ -211,7 +211,7 @@ func (w *World) Reboot(node string) {
 		return
 	}
 	w.say("node %s is rebooted", node)
-	w.hit(&Fault{What: node + " is rebooted", At: w.Clock.Now()}, w.runningOn(node)...)
+	w.hit(&Fault{What: node + " is rebooted"}, w.runningOn(node)...)
 	for _, pod := range w.Pods() {
 		if pod.Spec.NodeName != node || pod.Status.Phase != corev1.PodRunning || HasEnded(pod) {
 			continue

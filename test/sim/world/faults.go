@@ -19,7 +19,6 @@ import (
 type Fault struct {
 	// What is how it shows: "worker-1 exits with 1", "node-2 is cut off".
 	What string
-	At   time.Time
 	// Pods are the names of the pods that it ended first. Those that followed are not among them.
 	Pods []string
 }
@@ -94,7 +93,7 @@ func (w *World) breaks(pod *corev1.Pod) {
 	w.ended[processOf(pod)] = pod.DeletionTimestamp == nil
 	f := w.faults[processOf(pod)]
 	if f == nil {
-		f = &Fault{What: pod.Name + " ends", At: w.Clock.Now()}
+		f = &Fault{What: pod.Name + " ends"}
 	}
 	w.hit(f, pod)
 }
@@ -243,7 +242,7 @@ func (w *World) follow() {
 
 // Share ends the pods within two seconds by one fault that they share.
 func (w *World) Share(what string, pods []*corev1.Pod) {
-	f := &Fault{What: what, At: w.Clock.Now()}
+	f := &Fault{What: what}
 	for _, pod := range pods {
 		if w.runs(pod) && w.faults[processOf(pod)] == nil {
 			w.faults[processOf(pod)] = f

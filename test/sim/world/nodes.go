@@ -29,7 +29,7 @@ func (w *World) SilenceNode(name string, noticedAfter time.Duration) {
 	}
 	w.say("node %s does not answer any more", name)
 	w.downAt[name] = w.Clock.Now().Add(noticedAfter)
-	w.hit(&Fault{What: name + " is cut off", At: w.Clock.Now()}, w.runningOn(name)...)
+	w.hit(&Fault{What: name + " is cut off"}, w.runningOn(name)...)
 	if noticedAfter == 0 {
 		w.markDown(name)
 	}
@@ -109,7 +109,7 @@ func (w *World) DeleteNode(name string) {
 		return
 	}
 	w.say("node %s is deleted", name)
-	w.hit(&Fault{What: name + " is deleted", At: w.Clock.Now()}, w.runningOn(name)...)
+	w.hit(&Fault{What: name + " is deleted"}, w.runningOn(name)...)
 	w.downAt[name] = w.Clock.Now()
 	w.must(&server.Request{User: NodeController, Verb: server.Delete, Kind: server.Nodes, Key: client.ObjectKey{Name: name}})
 	w.sweepAt[name] = w.Clock.Now().Add(sweepOrphans)
