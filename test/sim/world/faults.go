@@ -80,7 +80,8 @@ func (w *World) hear(change *server.Change) {
 	if r := change.Request; was != nil && r.User == Operator && (r.Verb == server.Delete || r.Strategic) {
 		w.stopped[processOf(was)] = true
 	}
-	if runs(was) && !(runs(is) && processOf(is) == processOf(was)) && !w.isPoliteEnd(is) {
+	goesOn := runs(is) && processOf(is) == processOf(was)
+	if runs(was) && !goesOn && !w.isPoliteEnd(is) {
 		w.breaks(was)
 	}
 }
