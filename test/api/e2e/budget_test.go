@@ -25,6 +25,7 @@ var _ = Describe("Budget", func() {
 		j.waitsOutIncident()
 		j.exits(1, "worker-1")
 		j.runs(0, 2)
+		j.waitsOutIncident()
 		j.exits(1, "worker-0")
 		v := j.fails(v1alpha1.ReasonMaxRestartsExceeded)
 		v.is("two restarts were charged", v.job.Status.Restarts == 2 && v.job.Status.ChargedRestarts == 2)
