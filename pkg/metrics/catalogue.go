@@ -123,7 +123,7 @@ var (
 	}
 	WithoutBudget = &Family{
 		Name: "trainingjob_jobs_without_budget", Kind: Gauge, Group: GroupFleet, Unit: "jobs",
-		Help:   "Unfinished jobs that have used up a budget: one more such failure fails the job (or gives an evaluator up), by budget.",
+		Help:   "Unfinished jobs that have used up a budget: one more such failure fails the job (or gives up a replica that the job does not need), by budget.",
 		Labels: []string{"budget"},
 	}
 	AvoidedNodes = &Family{

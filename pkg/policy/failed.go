@@ -53,8 +53,8 @@ func isBeingGivenUp(s *state.Snapshot, r *state.Replica) bool {
 	return isGivenUp(s, &incident)
 }
 
-// isGivenUp reports whether the failure is given up: of a role that the training does not need, and fatal, or the begin of an incident beyond the
-// budget of such roles. A user's rule that fails the job for it comes first.
+// isGivenUp reports whether the replica stays failed: the training does not need its role, and the failure is fatal, or it begins an incident
+// beyond the budget of such roles. A user's rule that fails the job for it comes first.
 func isGivenUp(s *state.Snapshot, incident *failure.Incident) bool {
 	switch {
 	case !failure.IsApart(&s.Job.Spec, incident.Role) || !failure.IsFailure(incident.Cause) || incident.FailedBy != nil:

@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	playKnown  = flag.Bool("known", false, "play the drills of known.txt, of which each must still go wrong")
+	playKnown  = flag.Bool("known", false, "play the drills of known.txt: each must still go wrong")
 	renewKnown = flag.Bool("known.renew", false, "have TestDrills write known.txt anew, by the sentences of each defect")
 )
 

@@ -66,7 +66,8 @@ func (j *submitted) runsWithin(limit time.Duration, attempt, restarts int32) *vi
 	})
 }
 
-// waitsOutIncident waits until the next end of a replica is an incident of its own: docs/recovery.md joins those of 5 s.
+// waitsOutIncident waits until the latest incident is older than the 5 s within which docs/recovery.md joins ends, so that the next end begins
+// another incident.
 func (j *submitted) waitsOutIncident() {
 	GinkgoHelper()
 	j.becomes("its latest incident is over", func(v *view) bool {

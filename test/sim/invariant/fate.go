@@ -72,7 +72,8 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 	}
 }
 
-// endedBefore is whether its process ended by itself, before any request to end, and its kubelet reports it now. noteVersion writes down what a version of a pod that had not ended says. How the process that it is to leave behind ends is nobody's failure.
+// noteVersion writes down what a version of a pod that had not ended says. endedBefore is whether its process ended before any request to end, and
+// its kubelet reports that now. How the process of an earlier life ends, before the next one begins in the pod, is no failure.
 func (f *fate) noteVersion(is *corev1.Pod, restarting, endedBefore bool) {
 	if isForNode(is) {
 		f.lost, f.touched = true, true
@@ -134,7 +135,7 @@ func (c *Checker) fateOf(pod *corev1.Pod) (*fate, *history) {
 	return f, h
 }
 
-// noteEnd writes down how a pod ended. wasStopped is whether it was told to.
+// noteEnd writes down how a pod ended. wasStopped is whether it ended because of a request.
 func (f *fate) noteEnd(pod *corev1.Pod, wasStopped bool) {
 	end := world.End(pod)
 	switch {

@@ -36,7 +36,7 @@ func (c *Checker) checkJoined(before, after *v1alpha1.TrainingJob, joiners []sta
 	}
 }
 
-// roleBroke reports whether the life of the slot has truly broken, or if all replicas of the role restart with it, that of any of them.
+// roleBroke reports whether the slot's life has truly broken. If the role restarts as a whole, any of its lives may have broken.
 func (c *Checker) roleBroke(h *history, job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) bool {
 	if scopeOf(&job.Spec, slot) != v1alpha1.ScopeRole {
 		return c.causeOf(h, place{slot, life}, job).exit

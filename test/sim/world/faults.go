@@ -254,7 +254,7 @@ func (w *World) Share(what string, pods []*corev1.Pod) {
 	}
 }
 
-// OutOfMemory ends a pod for want of memory.
+// OutOfMemory ends a pod that has run out of memory. Its kubelet reports it at once.
 func (w *World) OutOfMemory(pod *corev1.Pod) {
 	late := w.Habits.Late
 	w.Habits.Late = 0
