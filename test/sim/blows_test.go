@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/sim/builder"
@@ -41,6 +42,9 @@ func drillJobs(n int) [][]builder.JobOption {
 		{builder.Workers(n)},
 		{builder.Workers(n), builder.PS(1)},
 		{builder.Workers(n), builder.Replicas(board, 1)},
+		{builder.Workers(several), builder.AllWorkers(), builder.Progress(40, v1alpha1.StallRestart), builder.Asking(60)},
+		{builder.Workers(n), restartedInPlace(v1alpha1.Worker), builder.Progress(30, v1alpha1.StallRestart)},
+		{pytorch, builder.Workers(several), builder.Evaluators(1), checked(v1alpha1.Evaluator), builder.StartupDeadline(60)},
 		{builder.Leader(v1alpha1.Master), builder.Workers(n, builder.Scope(v1alpha1.ScopeJob))},
 		{builder.Workers(several), accompanied(v1alpha1.Worker), builder.Rules(v1alpha1.RecoveryRule{ContainerName: "logger", Cause: v1alpha1.CauseRetryable})},
 		{pytorch, builder.Workers(several), builder.Rules(v1alpha1.RecoveryRule{ExitCodes: []int32{badNode}, Cause: v1alpha1.CauseInfrastructure})},
@@ -52,7 +56,24 @@ func drillJobs(n int) [][]builder.JobOption {
 // drillJob draws a job.
 func drillJob(rng *rand.Rand) *v1alpha1.TrainingJob {
 	kinds := drillJobs([]int{1, 2, 3, 4, 8, 12, 24, 40}[rng.IntN(8)])
-	return newJob(append([]builder.JobOption{builder.MaxRestarts(100), builder.BackOff(1, 4)}, kinds[rng.IntN(len(kinds))]...)...)
+	generous := builder.Recovery(func(r *v1alpha1.Recovery) {
+		r.MaxOOMRestarts, r.MaxHangRestarts = ptr.To[int32](100), ptr.To[int32](100)
+	})
+	options := append([]builder.JobOption{builder.MaxRestarts(100), generous, builder.BackOff(1, 4)}, kinds[rng.IntN(len(kinds))]...)
+	if rng.IntN(2) == 0 {
+		options = append(options, builder.Progress(int32(20+rng.IntN(40)), v1alpha1.StallRestart))
+	}
+	switch rng.IntN(8) {
+	case 0:
+		options = append(options, builder.BackOff(20, 60))
+	case 1, 2:
+		options = append(options, builder.StartupDeadline(int32(60+rng.IntN(60))))
+	case 3:
+		options = append(options, builder.Recovery(func(r *v1alpha1.Recovery) { r.WindowSeconds = ptr.To[int32](300) }))
+	case 4:
+		options = append(options, builder.Asking(60))
+	}
+	return newJob(options...)
 }
 
 // costs are what a fault costs the job, by the documents.
@@ -92,15 +113,29 @@ var blows = []blow{
 	{name: "shared file server", fits: restarts(1), deal: func(d *drill, r *run, pod *corev1.Pod) { r.Share("a file server fails", d.others(r, pod)) }},
 	{name: "storage limit", fits: isNeeded, deal: func(_ *drill, r *run, pod *corev1.Pod) { r.EvictInTwo(pod) }},
 	{name: "bad node, by a rule", is: free, countsFor: true, fits: hasRule(badNode), deal: exits(badNode, "")},
+	{name: "hang", countsFor: true, fits: hangs, deal: func(d *drill, r *run, pod *corev1.Pod) {
+		r.wait(r.Habits.WarmUp) // before its first report nobody knows a hang
+		r.Hang(pod, d.rng.IntN(4) > 0)
+	}},
+	{name: "exit of a pod that is then deleted", fits: restarts(1), deal: func(_ *drill, r *run, pod *corev1.Pod) {
+		r.Exit(pod, 1, "ValueError: batch 17 is empty")
+		for !world.HasEnded(r.pod(slotOf(pod))) {
+			r.Tick(moment)
+		}
+		r.Remove(world.User, r.pod(slotOf(pod)))
+	}},
 	{name: "unneeded role", is: nothingAtAll, fits: isUnneeded, deal: exits(127, "board: not found")},
 	{name: "kubectl delete", is: free, fits: isNeeded, deal: func(_ *drill, r *run, pod *corev1.Pod) { r.DeletePod(world.User, pod) }},
 	{name: "drain", is: free, fits: isNeeded, deal: func(_ *drill, r *run, pod *corev1.Pod) { r.Drain(world.User, pod, "EvictionByEvictionAPI") }},
+	{name: "device taint", is: free, fits: isNeeded, deal: func(_ *drill, r *run, pod *corev1.Pod) { r.Drain(world.User, pod, "DeletionByDeviceTaintManager") }},
+	{name: "drain of a node", is: free, fits: isNeeded, deal: (*drill).drainNode},
 	{name: "preemption", is: free, fits: isNeeded, deal: func(_ *drill, r *run, pod *corev1.Pod) { r.Preempt(pod) }},
 	{name: "node lost", is: free, breaksNode: true, fits: isNeeded, deal: func(d *drill, r *run, pod *corev1.Pod) {
 		r.SilenceNode(pod.Spec.NodeName, time.Duration(d.rng.IntN(50))*time.Second)
 	}},
 	{name: "node deleted", is: free, fits: isNeeded, deal: func(_ *drill, r *run, pod *corev1.Pod) { r.DeleteNode(pod.Spec.NodeName) }},
 	{name: "node pressure", is: free, breaksNode: true, fits: isNeeded, deal: func(_ *drill, r *run, pod *corev1.Pod) { r.EvictForNode(pod) }},
+	{name: "kubelet starts under pressure", is: free, breaksNode: true, fits: isNeeded, deal: func(_ *drill, r *run, pod *corev1.Pod) { r.EvictAtStart(pod) }},
 	{name: "reboot", is: free, countsFor: true, fits: isNeeded, deal: func(_ *drill, r *run, pod *corev1.Pod) { r.Reboot(pod.Spec.NodeName) }},
 }
 
@@ -111,12 +146,29 @@ func isNeeded(_ *v1alpha1.TrainingJob, pod *corev1.Pod) bool {
 	return roleOf(pod) != string(board) && roleOf(pod) != "evaluator"
 }
 
-func isUnneeded(_ *v1alpha1.TrainingJob, pod *corev1.Pod) bool { return roleOf(pod) == string(board) }
+func isUnneeded(job *v1alpha1.TrainingJob, pod *corev1.Pod) bool { return !isNeeded(job, pod) }
+
+// hangs reports whether the ranks of the job wait for each other, and the operator is to restart them then.
+func hangs(job *v1alpha1.TrainingJob, pod *corev1.Pod) bool {
+	return isNeeded(job, pod) && isCollective(job) && hasPage(job) && job.Spec.Progress.Action == v1alpha1.StallRestart
+}
+
+// drainNode cordons the pod's node, and evicts all of the job's pods there, one after another.
+func (d *drill) drainNode(r *run, pod *corev1.Pod) {
+	r.Cordon(pod.Spec.NodeName, true)
+	for _, other := range r.Pods() {
+		if is := r.pod(slotOf(other)); is != nil && is.Spec.NodeName == pod.Spec.NodeName && is.DeletionTimestamp == nil && !world.IsOver(is) {
+			r.Drain(world.User, is, "EvictionByEvictionAPI")
+			r.wait(time.Duration(d.rng.IntN(3)) * moment)
+		}
+	}
+}
 
 // restarts reports whether a needed pod restarts after the exit code.
 func restarts(code int32) func(*v1alpha1.TrainingJob, *corev1.Pod) bool {
 	return func(job *v1alpha1.TrainingJob, pod *corev1.Pod) bool {
-		return isNeeded(job, pod) && (job.Spec.ReplicaSpecs[v1alpha1.Worker].RestartPolicy != v1alpha1.RestartExitCode || code == 137)
+		isPermanent := job.Spec.ReplicaSpecs[v1alpha1.Worker].RestartPolicy == v1alpha1.RestartExitCode && code != 137
+		return isNeeded(job, pod) && !isPermanent && !(code == 42 && restartsItself(job))
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/local/server"
+	"github.com/trainingjob/operator/test/sim/operator"
 	"github.com/trainingjob/operator/test/sim/world"
 )
 
@@ -25,6 +27,11 @@ type drill struct {
 	against map[string]int
 	// broken are the nodes that have shown that they are bad.
 	broken map[string]bool
+	// restarts is how many restarts the status counted when the job last trained in full, and deletes how often the operator has deleted each pod.
+	restarts int32
+	deletes  map[string]int
+	// rounds is how many blows and scenes the drill has.
+	rounds int
 	// named are by kind of job and of fault how often the incident named the truth.
 	named map[[2]string]score
 }
@@ -48,11 +55,15 @@ const (
 // newDrill returns the drill of a seed.
 func newDrill(seed int64, tell func(string)) (*run, *drill) {
 	rng := rand.New(rand.NewPCG(uint64(seed), 2))
-	d := &drill{rng: rng, against: map[string]int{}, broken: map[string]bool{}, named: map[[2]string]score{}}
+	d := &drill{rng: rng, deletes: map[string]int{}, named: map[[2]string]score{}, rounds: 2 + rng.IntN(4)}
+	if d.forget(); rng.IntN(16) == 0 {
+		d.rounds = 14
+	}
 	r := &run{World: world.New(), faults: d}
 	r.Chance = rng
 	r.Habits = world.Habits{Lazy: 2, Following: []int{0, 50, 90, 100}[rng.IntN(4)], SideCarCode: int32(rng.IntN(2)),
-		Late: []time.Duration{0, time.Second, 2 * time.Second, 5 * time.Second}[rng.IntN(4)]}
+		Late:     []time.Duration{0, time.Second, 2 * time.Second, 5 * time.Second}[rng.IntN(4)],
+		Training: true, WarmUp: time.Duration(rng.IntN(2)*15) * time.Second, BackOff: 10 * time.Second, Spread: rng.IntN(4) == 0, Forgetful: rng.IntN(2) * 2}
 	for i := len(nodes); i < drillNodes; i++ {
 		r.AddNode(fmt.Sprintf("node-%d", i))
 	}
@@ -93,13 +104,54 @@ func (d *drill) play(r *run) (wrong string) {
 			wrong = r.check.Wrong
 		}
 	}()
-	for range 2 + d.rng.IntN(4) {
+	if isImpatient := d.rng.IntN(8) == 0; isImpatient && isCollective(r.Job()) && r.Job().Spec.ReplicaSpecs[v1alpha1.Worker].RestartPolicy != v1alpha1.RestartExitCode {
+		d.impatience(r)
+	}
+	for range d.rounds {
 		d.trains(r)
+		d.restarts = r.Job().Status.Restarts
 		r.wait(time.Duration(10+d.rng.IntN(60)) * time.Second)
+		d.isCalm(r, "nothing has happened")
+		if s := d.scene(r); s != nil {
+			d.story(r, "%s", s.name)
+			s.play(d, r)
+			continue
+		}
 		d.strike(r)
 	}
 	d.finish(r)
 	return r.check.Wrong
+}
+
+// scene draws what is not a fault; nil for none.
+func (d *drill) scene(r *run) *scene {
+	if d.rng.IntN(3) > 0 {
+		return nil
+	}
+	var fitting []*scene
+	for i := range scenes {
+		if scenes[i].fits == nil || scenes[i].fits(r.Job()) {
+			fitting = append(fitting, &scenes[i])
+		}
+	}
+	return fitting[d.rng.IntN(len(fitting))]
+}
+
+// write counts how often the operator deletes a pod.
+func (d *drill) write(_ *run, _ int, q *server.Request) operator.Outcome {
+	if q.Verb == server.Delete && q.Kind == server.Pods {
+		d.deletes[q.Key.Name]++
+	}
+	return operator.Done
+}
+
+// forget begins with a job of which nothing is known.
+func (d *drill) forget() { d.against, d.broken, d.restarts = map[string]int{}, map[string]bool{}, 0 }
+
+func (d *drill) story(r *run, format string, args ...any) {
+	if r.Say != nil {
+		r.Say("drill: "+format, args...)
+	}
 }
 
 // fail ends the drill with a violation.
@@ -146,9 +198,8 @@ func (d *drill) strike(r *run) {
 	}
 	d.last = pod.Spec.NodeName
 	before := r.Job().Status.DeepCopy()
-	if r.Say != nil {
-		r.Say("drill: %s: %s on %s", b.name, pod.Name, pod.Spec.NodeName)
-	}
+	d.story(r, "%s: %s on %s", b.name, pod.Name, pod.Spec.NodeName)
+	shown := r.ShownStep()
 	b.deal(d, r, pod)
 	fault := r.FaultOf(pod)
 	atOnce := ""
@@ -163,7 +214,8 @@ func (d *drill) strike(r *run) {
 		if s := &r.Job().Status; s.Phase != v1alpha1.PhaseRunning || s.ChargedRestarts > before.ChargedRestarts {
 			d.fail(r, "12 verdicts are earned: %s: the end of a role that the job does not need costs it: %s", d.kind, s.Reason)
 		}
-		panic(stop{})
+		d.repair(r, false)
+		return
 	case !restarted:
 		d.fail(r, "8 exactly once: %s: %s of %s is followed by no restart", d.kind, b.name, pod.Name)
 	}
@@ -174,10 +226,14 @@ func (d *drill) strike(r *run) {
 		fault = r.FaultOf(pod)
 	}
 	d.compare(r, before, b, pod)
+	if p := r.Job().Status.Progress; p != nil && p.Step < shown {
+		d.fail(r, "25 time is the observer's: %s: before %s a page has shown step %d, and the status has %d", d.kind, b.name, shown, p.Step)
+	}
 	d.score(r, before, b, fault, atOnce)
 	d.blame(r, b, pod)
 	for _, node := range r.Nodes() {
 		r.ReviveNode(node)
+		r.Cordon(node, false)
 	}
 }
 
@@ -256,13 +312,34 @@ func (d *drill) blame(r *run, b *blow, pod *corev1.Pod) {
 func (d *drill) finish(r *run) {
 	d.trains(r)
 	before := r.Job().Status.DeepCopy()
+	isRemoved := d.rng.IntN(4) == 0
 	for _, pod := range r.Pods() {
 		if isNeeded(r.Job(), pod) && roleOf(pod) != "ps" && pod.Status.Phase == corev1.PodRunning {
 			r.Exit(pod, 0, "")
 		}
 	}
-	if !d.until(r, 3*time.Minute, func(s *v1alpha1.TrainingJobStatus) bool { return s.Phase == v1alpha1.PhaseSucceeded }) {
+	if isRemoved {
+		d.removeDone(r)
+	}
+	if !d.until(r, 3*time.Minute, inPhase(v1alpha1.PhaseSucceeded)) {
 		s := &r.Job().Status
 		d.fail(r, "13 success is not lost: %s: all programs have ended with 0, and the job is %s with %d more restarts", d.kind, s.Phase, s.Restarts-before.Restarts)
+	}
+}
+
+// removeDone has a cleaner of completed pods delete some as soon as their kubelets have reported them.
+func (d *drill) removeDone(r *run) {
+	left := 3
+	for range 30 {
+		r.Tick(moment) // the operator is busy for a moment
+		for _, pod := range r.Pods() {
+			if left > 0 && pod.Status.Phase == corev1.PodSucceeded && pod.DeletionTimestamp == nil {
+				r.DeletePod(world.User, pod)
+				left--
+			}
+		}
+		if d.rng.IntN(3) == 0 {
+			r.operate()
+		}
 	}
 }

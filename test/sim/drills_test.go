@@ -66,11 +66,12 @@ func TestDrills(t *testing.T) {
 var (
 	names   = regexp.MustCompile(`\{\{\w+ \d+\} \{\d+ \d+\}\}|\b(j-)?(worker|ps|chief|master|launcher|node|evaluator|board)-[-\w]*|\d+-\d+-\d+ [\d:.]+ \+0000 UTC`)
 	numbers = regexp.MustCompile(`\d+`)
+	jobKind = regexp.MustCompile(`: (Custom|PyTorch|JAX|XGBoost|TensorFlow|Paddle|MPI)[^:]*: `)
 )
 
-// kindOfWrong returns what is wrong without the time and the names.
+// kindOfWrong returns what is wrong without the time, the kind of job and the names.
 func kindOfWrong(wrong string) string {
-	_, kind, _ := strings.Cut(wrong, ": ")
+	_, kind, _ := strings.Cut(jobKind.ReplaceAllString(wrong, ": "), ": ")
 	number, kind, _ := strings.Cut(kind, " ")
 	return number + " " + numbers.ReplaceAllString(names.ReplaceAllString(kind, "X"), "N")
 }

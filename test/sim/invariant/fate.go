@@ -142,6 +142,8 @@ func (f *fate) noteEnd(pod *corev1.Pod, wasStopped bool) {
 	case end == nil:
 		f.lost, f.touched, f.rejected = true, true, len(pod.Status.ContainerStatuses) == 0
 	case isForNode(pod):
+	case pod.Status.Reason == "Evicted" && end.Reason == "ContainerStatusUnknown": // for its own storage
+		f.exit, f.lost, f.touched = &end.ExitCode, true, true
 	case end.Reason == "Unknown" || end.Reason == "ContainerStatusUnknown": // rebooted, or not known how
 		f.lost, f.touched = f.lost || !wasStopped, true
 	case failedCheck(pod):

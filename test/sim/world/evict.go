@@ -2,8 +2,10 @@ package world
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // What ends a pod as a whole: its kubelet, for its storage or the node's, and Kueue.
@@ -57,7 +59,47 @@ func isEnding(pod *corev1.Pod) bool {
 // closeEviction says how the containers of an evicted pod ended.
 func (w *World) closeEviction(pod *corev1.Pod) {
 	w.endedAt[pod.UID] = w.Clock.Now()
+	if w.Habits.Forgetful > 0 && w.oneIn(w.Habits.Forgetful) {
+		w.writePod(Kubelet, pod, loseContainers)
+		return
+	}
 	w.writePod(Kubelet, pod, w.endEvicted)
+}
+
+// loseContainers says of the containers that they have ended, and not when.
+func loseContainers(pod *corev1.Pod) {
+	for i := range pod.Status.ContainerStatuses {
+		if c := &pod.Status.ContainerStatuses[i]; c.State.Terminated == nil {
+			c.State, c.LastTerminationState = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "ContainerStatusUnknown",
+				Message: "The container could not be located when the pod was terminated"}}, corev1.ContainerState{}
+		}
+	}
+}
+
+// EvictAtStart has the kubelet of a pod start on a node that lacks disk: it ends the containers first, and never says that it was to blame.
+func (w *World) EvictAtStart(pod *corev1.Pod) {
+	w.say("kubelet: starts on %s, which lacks disk, and ends %s", pod.Spec.NodeName, pod.Name)
+	w.Exit(pod, 143, "")
+	w.closings = append(w.closings, pod.UID)
+}
+
+// closeStarted says of the pods that EvictAtStart has ended that they were evicted.
+func (w *World) closeStarted() {
+	w.closings = slices.DeleteFunc(w.closings, func(uid types.UID) bool {
+		at := slices.IndexFunc(w.Pods(), func(pod *corev1.Pod) bool { return pod.UID == uid })
+		if at < 0 {
+			return true
+		}
+		pod := w.Pods()[at]
+		isDue := HasEnded(pod) && w.Clock.Since(w.endedAt[uid]) >= time.Second
+		if isDue {
+			w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
+				callEvicted(pod)
+				pod.Status.Message = "The node had condition: [DiskPressure]. "
+			})
+		}
+		return isDue
+	})
 }
 
 func (w *World) endEvicted(pod *corev1.Pod) {

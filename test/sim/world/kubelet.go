@@ -17,7 +17,12 @@ import (
 const tellsPodAfter = 1500 * time.Millisecond
 
 // startsAgainAfter is how long after its end a container is started again in its pod.
-const startsAgainAfter = time.Second
+func (w *World) startsAgainAfter(pod *corev1.Pod) time.Duration {
+	if pod.Status.ContainerStatuses[0].RestartCount > 0 {
+		return max(time.Second, w.Habits.BackOff)
+	}
+	return time.Second
+}
 
 // move lets the scheduler or the kubelet of a pod do what is next.
 func (w *World) move(pod *corev1.Pod) {
@@ -36,7 +41,7 @@ func (w *World) move(pod *corev1.Pod) {
 	case pod.DeletionTimestamp != nil:
 		w.end(pod)
 	case isRestarting(pod):
-		if w.Clock.Since(w.endedAt[pod.UID]) >= startsAgainAfter {
+		if w.Clock.Since(w.endedAt[pod.UID]) >= w.startsAgainAfter(pod) {
 			w.startAgain(pod)
 		}
 	case pod.Status.Phase == corev1.PodPending:
@@ -70,6 +75,8 @@ func (w *World) prepare(pod *corev1.Pod) {
 			pod.Status.ContainerStatuses = containers(pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
 				Reason: "ImagePullBackOff", Message: "Back-off pulling image \"train\""}})
 		})
+	case w.Unchecked && roleOf(pod) == "evaluator" && len(pod.Spec.InitContainers) > 0:
+		w.check(pod)
 	case len(pod.Spec.InitContainers) > len(pod.Status.InitContainerStatuses):
 		w.initialize(pod)
 	case w.cannotStart(pod):
@@ -103,6 +110,16 @@ func (w *World) initialize(pod *corev1.Pod) {
 	})
 	if fails {
 		w.endedAt[pod.UID] = w.Clock.Now()
+	}
+}
+
+// check lets the first init container of the pod run on.
+func (w *World) check(pod *corev1.Pod) {
+	if len(pod.Status.InitContainerStatuses) == 0 {
+		w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
+			pod.Status.ContainerStatuses = containers(pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}})
+			pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: pod.Spec.InitContainers[0].Name, State: w.started(pod)}}
+		})
 	}
 }
 

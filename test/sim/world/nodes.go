@@ -128,6 +128,17 @@ func (w *World) TaintNode(name string) {
 	w.sweepAt[name] = w.Clock.Now().Add(sweepTainted)
 }
 
+// Cordon keeps new pods off the node, or lets them onto it again.
+func (w *World) Cordon(name string, yes bool) {
+	if w.node(name) == nil || w.node(name).Spec.Unschedulable == yes {
+		return
+	}
+	w.say("user: cordons %s: %t", name, yes)
+	node := w.node(name).DeepCopy()
+	node.Spec.Unschedulable = yes
+	w.must(&server.Request{User: User, Verb: server.Update, Kind: server.Nodes, Key: client.ObjectKey{Name: name}, Object: node})
+}
+
 // sweep removes the pods of a node without asking its kubelet.
 func (w *World) sweep(name, reason string) {
 	for _, pod := range w.Pods() {
@@ -173,7 +184,7 @@ func (w *World) watchNodes() {
 func (w *World) readyNodes() []string {
 	var names []string
 	for _, o := range w.Server.List(server.Nodes) {
-		if !w.isDown(o.GetName()) || !w.isNoticed(o.GetName()) {
+		if (!w.isDown(o.GetName()) || !w.isNoticed(o.GetName())) && !o.(*corev1.Node).Spec.Unschedulable {
 			names = append(names, o.GetName())
 		}
 	}

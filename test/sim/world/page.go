@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/progress"
 )
 
 // page is what a process serves: what docs/recovery.md has of the progress page.
@@ -22,8 +23,9 @@ type page struct {
 	Attempt  int64     `json:"attempt"`
 	Life     int64     `json:"life"`
 
-	// process is the container that serves it.
+	// process is the container that serves it, and at when it last changed, by the world's own clock.
 	process string
+	at      time.Time
 }
 
 // PodAddress is the address of every pod. Reads find the page by the pod's UID.
@@ -32,23 +34,27 @@ const PodAddress = "10.1.2.3"
 // ReportByPage lets each rank that runs and has a port serve how far it is: so many steps further, and an answer if it is asked for a
 // checkpoint and answers is true.
 func (w *World) ReportByPage(steps int64, answers bool) {
+	for _, pod := range w.Pods() {
+		if process, serves := serving(pod); serves {
+			w.show(pod, process, w.pages[pod.UID].Step+steps, answers)
+		}
+	}
+}
+
+// show has the page of a pod show a step, by the clock of its node, and the answer to a request for a checkpoint, if answers is true.
+func (w *World) show(pod *corev1.Pod, process string, step int64, answers bool) {
 	if w.pages == nil {
 		w.pages = map[types.UID]page{}
 	}
-	for _, pod := range w.Pods() {
-		process, serves := serving(pod)
-		if !serves {
-			continue
-		}
-		was := w.pages[pod.UID]
-		is := page{Time: w.Clock.Now(), Step: was.Step + steps, SavedFor: was.SavedFor, process: process}
-		is.Attempt, is.Life = told(pod)
-		if id, _, _ := strings.Cut(pod.Annotations[v1alpha1.AnnotationCheckpointRequest], " "); answers && id != "" {
-			w.say("training: %s has saved what %s asks", pod.Name, id)
-			is.SavedFor = id
-		}
-		w.pages[pod.UID] = is
+	now := w.Clock.Now()
+	is := page{Time: now.Add(w.Skew[pod.Spec.NodeName]), Step: step, SavedFor: w.pages[pod.UID].SavedFor, process: process, at: now}
+	is.Attempt, is.Life = told(pod)
+	if id, _, _ := strings.Cut(pod.Annotations[v1alpha1.AnnotationCheckpointRequest], " "); answers && id != "" && id != is.SavedFor {
+		w.say("training: %s has saved what %s asks", pod.Name, id)
+		is.SavedFor = id
+		w.training.saved = max(w.training.saved, step)
 	}
+	w.pages[pod.UID] = is
 }
 
 // serving returns the process of a pod that can serve a page.
@@ -71,20 +77,23 @@ func told(pod *corev1.Pod) (attempt, life int64) {
 func (w *World) Page(uid types.UID) ([]byte, error) {
 	at := slices.IndexFunc(w.Pods(), func(pod *corev1.Pod) bool { return pod.UID == uid })
 	switch {
+	case w.Stopped:
+		return nil, progress.ErrSilent
 	case w.Unreachable:
-		return nil, fmt.Errorf("no connection within 2s")
+		return nil, progress.ErrUnreached
 	case at < 0:
 		return nil, fmt.Errorf("no route to host")
 	}
 	process, serves := serving(w.Pods()[at])
 	if is, reported := w.pages[uid]; serves && reported && is.process == process {
+		w.training.shown = max(w.training.shown, is.Step)
 		return json.Marshal(is)
 	}
 	return nil, fmt.Errorf("connection refused")
 }
 
-// Reported returns when the pod last reported by its page; zero if it has not.
-func (w *World) Reported(uid types.UID) time.Time { return w.pages[uid].Time }
+// Reported returns when the pod last reported by its page, by the world's own clock; zero if it has not.
+func (w *World) Reported(uid types.UID) time.Time { return w.pages[uid].at }
 
 // Saved reports whether a page of a pod answers the request.
 func (w *World) Saved(id string) bool {

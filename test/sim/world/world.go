@@ -54,10 +54,14 @@ type World struct {
 	Polite int32
 	// Racks are the domains of nodes, by name; a group that is to have one takes any node without them.
 	Racks map[string]string
+	// Unchecked is whether the first init containers of evaluators run on.
+	Unchecked bool
 	// NoNodes is whether the scheduler finds a place for no pod.
 	NoNodes bool
-	// Unreachable is whether the network keeps the operator from the pods.
-	Unreachable bool
+	// Unreachable is whether the network keeps the operator from the pods, and Stopped whether their processes take connections and answer none.
+	Unreachable, Stopped bool
+	// Gated are the host names whose pods have a scheduling gate that nobody takes away.
+	Gated map[string]bool
 	// Reading are the stacks that the ranks serve.
 	Reading Reading
 	// Leases are the Leases of nodes.
@@ -91,10 +95,13 @@ type World struct {
 	following []consequence
 	// reports are the ends that kubelets have yet to report.
 	reports []report
+	// closings are the pods whose kubelet ended them as it started, and has yet to say why.
+	closings []types.UID
 	// ended are the processes that a fault has ended.
 	stopped, ended map[process]bool
 	// pages are the progress pages, by pod.
-	pages map[types.UID]page
+	pages    map[types.UID]page
+	training training
 }
 
 // Habits say how often things go wrong: percents, and one in how many.
@@ -117,6 +124,15 @@ type Habits struct {
 	Staying bool
 	// Serving is the role, in lower case, whose pods do not end by themselves.
 	Serving string
+	// Training is whether the ranks make steps by themselves, and WarmUp how long a process takes to report its first one.
+	Training bool
+	WarmUp   time.Duration
+	// BackOff is how long a kubelet waits before it starts a container again that it has started again before; 0 is as long as the first time.
+	BackOff time.Duration
+	// Spread is whether the scheduler takes a node in turn, whatever pods prefer: other preferences outweigh theirs.
+	Spread bool
+	// Forgetful is one in how many evictions whose kubelet loses the containers and never says when they ended; 0 for none.
+	Forgetful int
 }
 
 // Clock is a clock that stands still until it is moved.
@@ -138,7 +154,7 @@ func (c *Clock) Elapsed() time.Duration { return c.now.Sub(builder.Epoch) }
 func New() *World {
 	clock := &Clock{now: builder.Epoch}
 	w := &World{
-		Server: server.New(clock), Clock: clock, NoImage: map[string]bool{}, Unstartable: map[string]bool{}, Deaf: map[string]bool{}, Rejecting: map[string]string{}, Homeless: map[string]bool{},
+		Server: server.New(clock), Clock: clock, NoImage: map[string]bool{}, Unstartable: map[string]bool{}, Deaf: map[string]bool{}, Rejecting: map[string]string{}, Homeless: map[string]bool{}, Gated: map[string]bool{},
 		Skew: map[string]time.Duration{}, Polite: 143, SideLoaded: map[string]bool{}, Fragile: map[string]bool{}, images: map[types.UID]map[int]string{},
 		downAt: map[string]time.Time{}, sweepAt: map[string]time.Time{}, endedAt: map[types.UID]time.Time{},
 		faults: map[process]*Fault{}, stopped: map[process]bool{}, ended: map[process]bool{},
@@ -171,8 +187,10 @@ func (w *World) Tick(d time.Duration) {
 	w.Clock.Pass(d)
 	w.renew()
 	w.watchNodes()
+	w.train()
 	w.follow()
 	w.tell()
+	w.closeStarted()
 	for _, pod := range w.Pods() {
 		if w.Chance == nil || w.Chance.IntN(3) > 0 {
 			w.move(pod)
