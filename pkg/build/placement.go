@@ -31,20 +31,47 @@ func tolerateBriefly(spec *corev1.PodSpec) {
 	}
 }
 
-// avoid has the pod prefer any other node to these, whatever else it prefers. The scheduler may still choose one of them.
-func avoid(pod *corev1.Pod, nodes []string) {
-	var others []corev1.NodeSelectorRequirement
-	for _, node := range nodes { // a requirement on a field takes one value only
-		others = append(others, corev1.NodeSelectorRequirement{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpNotIn, Values: []string{node}})
-	}
-	if len(others) == 0 {
+// Exclude keeps the pod off the nodes, and notes their names.
+func Exclude(pod *corev1.Pod, nodes []string) {
+	if len(nodes) == 0 {
 		return
 	}
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, v1alpha1.AnnotationExcludedNodes, strings.Join(nodes, ","))
+	affinity := nodeAffinity(pod)
+	isNew := affinity.RequiredDuringSchedulingIgnoredDuringExecution == nil
+	affinity.RequiredDuringSchedulingIgnoredDuringExecution = cmp.Or(affinity.RequiredDuringSchedulingIgnoredDuringExecution,
+		&corev1.NodeSelector{NodeSelectorTerms: make([]corev1.NodeSelectorTerm, 1)})
+	terms := affinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	for i := range terms { // a node may match any of them; none matches one that is empty
+		if term := &terms[i]; isNew || len(term.MatchExpressions)+len(term.MatchFields) > 0 {
+			term.MatchFields = append(term.MatchFields, allBut(nodes)...)
+		}
+	}
+}
+
+// allBut returns the requirements for every other node than these. A requirement on a field takes one value only.
+func allBut(nodes []string) []corev1.NodeSelectorRequirement {
+	var others []corev1.NodeSelectorRequirement
+	for _, node := range nodes {
+		others = append(others, corev1.NodeSelectorRequirement{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpNotIn, Values: []string{node}})
+	}
+	return others
+}
+
+func nodeAffinity(pod *corev1.Pod) *corev1.NodeAffinity {
 	pod.Spec.Affinity = cmp.Or(pod.Spec.Affinity, &corev1.Affinity{})
 	pod.Spec.Affinity.NodeAffinity = cmp.Or(pod.Spec.Affinity.NodeAffinity, &corev1.NodeAffinity{})
-	affinity := pod.Spec.Affinity.NodeAffinity
+	return pod.Spec.Affinity.NodeAffinity
+}
+
+// avoid has the pod prefer any other node to these, whatever else it prefers. The scheduler may still choose one of them.
+func avoid(pod *corev1.Pod, nodes []string) {
+	if len(nodes) == 0 {
+		return
+	}
+	affinity := nodeAffinity(pod)
 	affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(affinity.PreferredDuringSchedulingIgnoredDuringExecution,
-		corev1.PreferredSchedulingTerm{Weight: 100, Preference: corev1.NodeSelectorTerm{MatchFields: others}})
+		corev1.PreferredSchedulingTerm{Weight: 100, Preference: corev1.NodeSelectorTerm{MatchFields: allBut(nodes)}})
 }
 
 // Schedule sets the pod's scheduler and priority class by the job, where its template has none.

@@ -124,3 +124,32 @@ func checkPlacement(t *testing.T, spec *corev1.PodSpec) {
 		}
 	}
 }
+
+func TestExcludedNodes(t *testing.T) {
+	only := func(node string) corev1.NodeSelectorRequirement {
+		return corev1.NodeSelectorRequirement{Key: "metadata.name", Operator: corev1.NodeSelectorOpNotIn, Values: []string{node}}
+	}
+	zone := corev1.NodeSelectorRequirement{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{"a"}}
+	lost := []corev1.NodeSelectorRequirement{only("b"), only("c")}
+	for name, c := range map[string]struct{ template, want []corev1.NodeSelectorTerm }{
+		"a template without an affinity": {nil, []corev1.NodeSelectorTerm{{MatchFields: lost}}},
+		"each term of a template, but one that matches no node": {
+			[]corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{zone}}, {}, {MatchFields: []corev1.NodeSelectorRequirement{only("x")}}},
+			[]corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{zone}, MatchFields: lost}, {}, {MatchFields: append([]corev1.NodeSelectorRequirement{only("x")}, lost...)}},
+		},
+	} {
+		pod := &corev1.Pod{}
+		if c.template != nil {
+			pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: c.template}}}
+		}
+		build.Exclude(pod, []string{"b", "c"})
+		got := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+		if diff := cmp.Diff(c.want, got); diff != "" || pod.Annotations[v1alpha1.AnnotationExcludedNodes] != "b,c" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	none := &corev1.Pod{}
+	if build.Exclude(none, nil); none.Spec.Affinity != nil || none.Annotations != nil {
+		t.Errorf("a pod that excludes no node has %v", none)
+	}
+}

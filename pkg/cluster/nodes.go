@@ -147,13 +147,21 @@ func (c *Cluster) addNotReady(ctx context.Context, o *state.Observed) error {
 	return nil
 }
 
-// nodesOf returns the sorted names of the nodes with unfinished pods of the job, or of an earlier job of its name.
+// nodesOf returns the sorted names of the nodes with unfinished pods of the job, or of an earlier job of its name, and of those that such pods
+// exclude as long as they have no node.
 func nodesOf(o *state.Observed) []string {
 	names := map[string]bool{}
 	for _, pods := range [][]state.Pod{o.Pods, o.Former, o.Gone} {
 		for i := range pods {
-			if pods[i].Scheduled() && pods[i].CanRun() {
+			if !pods[i].CanRun() {
+				continue
+			}
+			if pods[i].Scheduled() {
 				names[pods[i].Node] = true
+				continue
+			}
+			for _, node := range pods[i].Excludes {
+				names[node] = true
 			}
 		}
 	}

@@ -19,7 +19,7 @@ func (s *shared) trimPod(o any) (any, error) {
 	if !ok {
 		return o, nil
 	}
-	kept := []string{v1alpha1.AnnotationTold, v1alpha1.AnnotationLifeNumber, v1alpha1.AnnotationCheckpointRequest}
+	kept := []string{v1alpha1.AnnotationTold, v1alpha1.AnnotationLifeNumber, v1alpha1.AnnotationExcludedNodes, v1alpha1.AnnotationCheckpointRequest}
 	if len(pod.Spec.Containers) == 0 || state.MainContainer(pod) != pod.Spec.Containers[0].Name { // else the first container is the main one
 		kept = append(kept, state.AnnotationMain)
 	}

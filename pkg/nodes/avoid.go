@@ -19,15 +19,27 @@ const (
 	failuresForExits = 2
 )
 
-// NotPreferred returns, sorted, the nodes to which new pods of the job prefer all others: the avoided nodes of the status, the unhealthy
-// nodes, and the silent ones, which have no taint yet.
-func NotPreferred(s *state.Snapshot) []string {
-	nodes := slices.Clone(s.Ill)
+// Lost returns, sorted, the nodes of the job on which no pod can run now: the lost ones, and the silent ones, which have no taint yet. Of more
+// than maxNodes it returns the first ones.
+func Lost(s *state.Snapshot) []string {
+	var lost []string
 	for i := range s.Nodes {
-		if s.Nodes[i].IsSilent() {
-			nodes = append(nodes, s.Nodes[i].Name)
+		if n := &s.Nodes[i]; isLost(s, n) {
+			lost = append(lost, n.Name)
 		}
 	}
+	slices.Sort(lost)
+	return lost[:min(len(lost), maxNodes)]
+}
+
+func isLost(s *state.Snapshot, n *state.Node) bool {
+	return n.Lost.Reason != "" && n.Lost.Reason != v1alpha1.ReasonNodeDeleted && !s.Now.Before(n.Lost.Time)
+}
+
+// NotPreferred returns, sorted, the nodes to which new pods of the job prefer all others: the avoided nodes of the status, and the unhealthy
+// nodes.
+func NotPreferred(s *state.Snapshot) []string {
+	nodes := slices.Clone(s.Ill)
 	for _, n := range Avoided(&s.Observed) {
 		nodes = append(nodes, n.Name)
 	}
@@ -35,29 +47,39 @@ func NotPreferred(s *state.Snapshot) []string {
 	return slices.Compact(nodes)
 }
 
-// AvoidedAfter returns the nodes that the job avoids after the incidents. The incidents are amended already; an amendment also takes back
-// the strike against the node that was blamed first.
-func AvoidedAfter(s *state.Snapshot, incidents []v1alpha1.Incident, amendments []failure.Amendment) []v1alpha1.AvoidedNode {
-	ttl := state.AvoidFor(&s.Job.Spec)
+// Blamed returns what the job holds against nodes after the incidents: the failures that count against each, and the nodes that it avoids. The
+// incidents are the latest ones, amended already; an amendment also takes back the failure of the node that was blamed first.
+func Blamed(s *state.Snapshot, incidents []v1alpha1.Incident, amendments []failure.Amendment) ([]v1alpha1.NodeFailures, []v1alpha1.AvoidedNode) {
+	spec, ttl := &s.Job.Spec, state.AvoidFor(&s.Job.Spec)
 	since := s.Now.Add(-ttl)
-	incidents = slices.Concat(incidents, lostTogether(s, incidents))
-	list := Avoided(&s.Observed)
+	list, failures := Avoided(&s.Observed), Failures(s.Job.Status.Memory.NodeFailures).after(since)
 	for i := range amendments {
-		list = list.remove(&s.Job.Spec, &amendments[i])
-	}
-	for _, incident := range incidents {
-		if incident.Node == "" || !incident.RestartTime.After(since) {
-			continue
+		if was := &amendments[i].Was; isTakenBack(spec, &amendments[i]) {
+			list, failures = list.remove(was.Node), failures.remove(was.Node, was.RestartTime)
 		}
-		failures := failuresOn(&s.Job.Spec, incident.Node, incidents, since)
-		// one failure is enough if the node itself broke; else it takes several exits of the program on it
-		if failure.ReasonOf(incident.Reason).IsNodeFault || countsAgainstNode(&s.Job.Spec, &incident) && failures >= failuresForExits {
+	}
+	against := slices.DeleteFunc(slices.Concat(incidents, lostTogether(s, incidents)), func(i v1alpha1.Incident) bool {
+		return i.Node == "" || !i.RestartTime.After(since) || !countsAgainstNode(spec, &i)
+	})
+	for i := range against {
+		failures = failures.add(against[i].Node, against[i].RestartTime)
+	}
+	for i := range against {
+		incident := &against[i]
+		// one failure is enough if the node itself broke; else it takes several that may be the program's
+		if n := failures.on(incident.Node); failure.ReasonOf(incident.Reason).IsNodeFault || n >= failuresForExits {
 			list = list.add(v1alpha1.AvoidedNode{
-				Name: incident.Node, Failures: failures, Reason: incident.Reason, ExpirationTime: metav1.NewTime(incident.RestartTime.Add(ttl)),
+				Name: incident.Node, Failures: n, Reason: incident.Reason, ExpirationTime: metav1.NewTime(incident.RestartTime.Add(ttl)),
 			})
 		}
 	}
-	return list.latest()
+	return failures.latest(), list.latest()
+}
+
+// isTakenBack reports whether the incident, by the amendment, began elsewhere than on the node that was blamed, or in another way.
+func isTakenBack(spec *v1alpha1.TrainingJobSpec, amendment *failure.Amendment) bool {
+	was, is := &amendment.Was, &amendment.Is
+	return countsAgainstNode(spec, was) && !(is.Node == was.Node && countsAgainstNode(spec, is))
 }
 
 // List holds the nodes that a job avoids: new pods prefer other nodes. Only this file changes a List.
@@ -98,15 +120,14 @@ func (l List) add(node v1alpha1.AvoidedNode) List {
 	return l
 }
 
-// remove returns the list without the strike of an incident that, by the amendment, began elsewhere.
-func (l List) remove(spec *v1alpha1.TrainingJobSpec, amendment *failure.Amendment) List {
-	was, is := &amendment.Was, &amendment.Is
-	n := l.Of(was.Node)
-	if n == nil || !countsAgainstNode(spec, was) || is.Node == was.Node && countsAgainstNode(spec, is) {
+// remove returns the list with one failure less on the node.
+func (l List) remove(node string) List {
+	n := l.Of(node)
+	if n == nil {
 		return l
 	}
 	if n.Failures--; n.Failures < 1 || !failure.ReasonOf(n.Reason).IsNodeFault && n.Failures < failuresForExits {
-		return slices.DeleteFunc(l, func(n v1alpha1.AvoidedNode) bool { return n.Name == was.Node })
+		return slices.DeleteFunc(l, func(n v1alpha1.AvoidedNode) bool { return n.Name == node })
 	}
 	return l
 }
@@ -128,15 +149,15 @@ func lostTogether(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.I
 		return nil
 	}
 	var more []v1alpha1.Incident
-	for _, n := range s.Nodes {
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
 		if len(more) == maxAvoided {
 			break
 		}
 		named := slices.ContainsFunc(incidents, func(incident v1alpha1.Incident) bool {
 			return incident.Node == n.Name && incident.RestartTime.Equal(&now)
 		})
-		isLost := n.Lost.Reason != "" && n.Lost.Reason != v1alpha1.ReasonNodeDeleted && !s.Now.Before(n.Lost.Time)
-		if isLost && !named {
+		if isLost(s, n) && !named {
 			more = append(more, v1alpha1.Incident{
 				Failure: v1alpha1.Failure{Node: n.Name, Cause: v1alpha1.CauseInfrastructure, Reason: n.Lost.Reason}, RestartTime: now,
 			})
@@ -145,24 +166,14 @@ func lostTogether(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.I
 	return more
 }
 
-// countsAgainstNode reports whether the node may have caused the incident: an end of the program, whatever it costs, and an end that the node does
-// not know, as after a reboot. Drains, preemptions and deletions are decisions of users and controllers. The consequence of a loss elsewhere and
-// a lack of memory do not count either, nor do a command that is not there and an end by the kubelet that the template requests.
+// countsAgainstNode reports whether the node may have caused the incident: an end of the program, whatever it costs, an end that the node does
+// not know, as after a reboot, and a hang for which the stacks blame a rank. Drains, preemptions and deletions are decisions of users and
+// controllers. The consequence of a loss elsewhere and a lack of memory do not count either, nor do a command that is not there and an end by the
+// kubelet that the template requests.
 func countsAgainstNode(spec *v1alpha1.TrainingJobSpec, incident *v1alpha1.Incident) bool {
 	reason, isConsequence := failure.ReasonOf(incident.Reason), incident.Explained && !incident.Charged
 	isLossByRule := failure.IsLoss(incident.Cause) && incident.ExitCode != nil && incident.Reason == "Error"
-	isExit := (incident.Cause == v1alpha1.CauseRetryable || incident.Cause == v1alpha1.CauseStartup || isLossByRule) && !isConsequence
+	isOurs := slices.Contains([]v1alpha1.Cause{v1alpha1.CauseRetryable, v1alpha1.CauseStartup, v1alpha1.CauseHang}, incident.Cause)
 	isOther := reason.IsOfTemplate || failure.MayBeKubelets(spec, &incident.Failure) || failure.LacksProgram(&incident.Failure)
-	return reason.IsNodeFault || reason.IsForgotten || isExit && !isOther
-}
-
-// failuresOn returns how many incidents since then count against the node.
-func failuresOn(spec *v1alpha1.TrainingJobSpec, node string, incidents []v1alpha1.Incident, since time.Time) int32 {
-	var n int32
-	for i := range incidents {
-		if incidents[i].Node == node && countsAgainstNode(spec, &incidents[i]) && incidents[i].RestartTime.After(since) {
-			n++
-		}
-	}
-	return n
+	return reason.IsNodeFault || reason.IsForgotten || (isOurs || isLossByRule) && !isConsequence && !isOther
 }

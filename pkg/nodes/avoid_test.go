@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/nodes"
+	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/sim/builder"
 )
 
@@ -60,9 +62,21 @@ func avoidedFor(reason string) builder.JobOption {
 	})
 }
 
+// failedOn says that a failure counts against the node.
+func failedOn(node string, at time.Duration) builder.JobOption {
+	return builder.Status(func(status *v1alpha1.TrainingJobStatus) {
+		status.Memory.NodeFailures = []v1alpha1.NodeFailures{{Node: node, Times: []metav1.Time{builder.Time(at)}}}
+	})
+}
+
 // avoidedBy is what the job avoids: "node: failures, reason, expiration time", times after Epoch.
 func avoidedBy(job *v1alpha1.TrainingJob, now time.Duration, incidents ...v1alpha1.Incident) []string {
-	return listed(nodes.AvoidedAfter(builder.Snapshot(job, builder.Now(now)), incidents, nil))
+	return listed(avoided(builder.Snapshot(job, builder.Now(now)), incidents, nil))
+}
+
+func avoided(s *state.Snapshot, incidents []v1alpha1.Incident, amendments []failure.Amendment) []v1alpha1.AvoidedNode {
+	_, list := nodes.Blamed(s, incidents, amendments)
+	return list
 }
 
 func listed(nodes []v1alpha1.AvoidedNode) []string {
@@ -107,6 +121,12 @@ func TestNodesAreAvoided(t *testing.T) {
 			[]string{"a: 2, Unknown, 24h1m0s"}},
 		{"a node with two exits that a rule of the user calls losses", job(), 60 * second, []v1alpha1.Incident{byRule(exitOn("a", 60*second)), byRule(exitOn("a", 0))},
 			[]string{"a: 2, Error, 24h1m0s"}},
+		{"a node with two hangs for which the stacks blame a rank there", job(), 60 * second,
+			[]v1alpha1.Incident{on("a", "ProgressStalled", v1alpha1.CauseHang, 60*second), on("a", "ProgressStalled", v1alpha1.CauseHang, 0)},
+			[]string{"a: 2, ProgressStalled, 24h1m0s"}},
+		{"a node with an exit that the status lists no more", job(failedOn("a", 0)), 60 * second, []v1alpha1.Incident{exitOn("a", 60*second)},
+			[]string{"a: 2, Error, 24h1m0s"}},
+		{"a node with an exit that is counted already", job(failedOn("a", 60*second)), 60 * second, []v1alpha1.Incident{exitOn("a", 60*second)}, nil},
 		{"a drain is somebody's decision", job(), 0, []v1alpha1.Incident{on("a", "EvictionByEvictionAPI", infrastructure, 0),
 			on("a", "EvictionByEvictionAPI", infrastructure, 0)}, nil},
 		{"so are a preemption and a deletion", job(), 0, []v1alpha1.Incident{on("a", "PreemptionByScheduler", v1alpha1.CausePreempted, 0),
@@ -168,11 +188,38 @@ func TestAFailureGoesWithTheIncidentThatIsExplained(t *testing.T) {
 			is := c.is
 			is.Explained, is.RestartTime = true, first.RestartTime
 			s := builder.Snapshot(builder.Job("j", builder.Workers(2), avoidedFor(c.reason), builder.Incidents(first)), builder.Now(90*second))
-			got := listed(nodes.AvoidedAfter(s, []v1alpha1.Incident{is}, []failure.Amendment{{Was: first, Is: is}}))
+			got := listed(avoided(s, []v1alpha1.Incident{is}, []failure.Amendment{{Was: first, Is: is}}))
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("avoided (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// What is remembered goes with the incident too, long after the status lists its other incidents no more.
+func TestARememberedFailureIsTakenBack(t *testing.T) {
+	was := exitOn("a", 60*second)
+	was.Charged = true
+	is := exitOn("b", 60*second)
+	is.Explained, is.Charged = true, true
+	s := builder.Snapshot(builder.Job("j", builder.Workers(2), failedOn("a", 60*second)), builder.Now(90*second))
+	got, _ := nodes.Blamed(s, []v1alpha1.Incident{is}, []failure.Amendment{{Was: was, Is: is}})
+	if want := []v1alpha1.NodeFailures{{Node: "b", Times: []metav1.Time{builder.Time(60 * second)}}}; !cmp.Equal(want, got) {
+		t.Errorf("%v count, want %v", got, want)
+	}
+}
+
+func TestTheLatestFailuresOfTheLatestNodesCount(t *testing.T) {
+	var incidents []v1alpha1.Incident
+	for i := range 70 {
+		incidents = append(incidents, exitOn(fmt.Sprintf("n%02d", i), time.Duration(i)*second))
+	}
+	for i := range 12 {
+		incidents = append(incidents, exitOn("n69", time.Duration(100+i)*second))
+	}
+	got, _ := nodes.Blamed(builder.Snapshot(builder.Job("j", builder.Workers(2)), builder.Now(200*second)), incidents, nil)
+	if last := got[len(got)-1]; len(got) != 64 || got[0].Node != "n06" || len(last.Times) != 10 || !last.Times[0].Equal(ptr.To(builder.Time(102*second))) {
+		t.Errorf("failures of %d nodes count, from %s on, the last from %v on", len(got), got[0].Node, last.Times)
 	}
 }
 
@@ -195,7 +242,7 @@ func TestNodesLostTogetherAreAllAvoided(t *testing.T) {
 	incident := v1alpha1.Incident{Failure: v1alpha1.Failure{Node: "a", Reason: v1alpha1.ReasonNodeLost}, RestartTime: builder.Time(60 * second)}
 	before := v1alpha1.Incident{Failure: v1alpha1.Failure{Node: "b", Reason: "Error"}, RestartTime: builder.Time(5 * second)} // one exit is no fault of the node's
 	var names []string
-	for _, n := range nodes.AvoidedAfter(s, []v1alpha1.Incident{incident, before}, nil) {
+	for _, n := range avoided(s, []v1alpha1.Incident{incident, before}, nil) {
 		names = append(names, n.Name)
 	}
 	if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" {
@@ -210,7 +257,6 @@ func TestNewPodsPreferOtherNodes(t *testing.T) {
 		want []string
 	}{
 		"than unhealthy ones, which the job has never met": {nil, builder.Ill("b", "c"), []string{"b", "c"}},
-		"than silent ones, which have no taint yet":        {nil, builder.NodeSilent("b", 30*second), []string{"b"}},
 		"than those and the ones that it avoids":           {[]builder.JobOption{builder.Avoided("c", hour), builder.Avoided("d", hour)}, builder.Ill("b", "c"), []string{"b", "c", "d"}},
 		"for as long as it avoids them":                    {[]builder.JobOption{builder.Avoided("c", second)}, builder.Now(60 * second), nil},
 	} {
@@ -221,15 +267,23 @@ func TestNewPodsPreferOtherNodes(t *testing.T) {
 	}
 }
 
+func TestNewPodsExcludeLostNodes(t *testing.T) {
+	s := builder.Snapshot(builder.Job("j", builder.Workers(3)), builder.NodeLost("b", 0), builder.NodeSilent("a", 30*second), builder.NodeLost("c", 50*second),
+		builder.NodeIll("d", "GpuMemWatch", "[79]", 5*second), builder.Now(60*second))
+	if got := nodes.Lost(s); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("new pods exclude %v, want a, which is silent, and b; c is not ready for 10 s only, and d is ill", got)
+	}
+}
+
 // The list accepts any history, and stays within its bounds.
 func TestTheAvoidListObeysItsLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := builder.ArbitrarySnapshot(t)
-		avoided := nodes.AvoidedAfter(s, s.Job.Status.Incidents, failure.Explain(s, failure.Restarts(s, failure.Find(s))))
+		list := avoided(s, s.Job.Status.Incidents, failure.Explain(s, failure.Restarts(s, failure.Find(s))))
 		byName := func(a, b v1alpha1.AvoidedNode) int { return strings.Compare(a.Name, b.Name) }
 		isOver := func(n v1alpha1.AvoidedNode) bool { return !s.Now.Before(n.ExpirationTime.Time) }
-		if len(avoided) > 16 || !slices.IsSortedFunc(avoided, byName) || slices.ContainsFunc(avoided, isOver) {
-			t.Fatalf("the job avoids %+v", avoided)
+		if len(list) > 16 || !slices.IsSortedFunc(list, byName) || slices.ContainsFunc(list, isOver) {
+			t.Fatalf("the job avoids %+v", list)
 		}
 	})
 }

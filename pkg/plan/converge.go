@@ -51,6 +51,7 @@ func (t *todo) goOn(s *state.Snapshot, v *policy.Verdict) {
 	isPast := func(g state.Group) bool { return g.Name != state.GroupNameOf(s.Job) || g.Scheduler != s.Gang.Scheduler }
 	t.add(deleteGroups(s, isPast))
 	t.addSteps(deleteOfGoingGroup(s))
+	t.add(deleteOfWellNodes(s))
 	if s.Job.Spec.IsSuspended() { // its ranks save a checkpoint: no pod joins them
 		return
 	}

@@ -93,17 +93,19 @@ func (plan *inPlace) giveUp(s *state.Snapshot, p *state.Pod) {
 // from before a suspension, and the pod and its node must be healthy. The job must not avoid the node, and the API server must not have refused the restart.
 func canRestart(s *state.Snapshot, p *state.Pod, incidents []v1alpha1.Incident) bool {
 	r := s.Replica(p.Slot)
-	if p.Image == "" || r == nil || !r.NeedsPod() || !runsUndisturbed(p) || isNamedByRequest(incidents, p) || mustBeChecked(incidents, p) || s.IsFromBefore(p) {
+	if p.Image == "" || r == nil || !r.NeedsPod() || !runsUndisturbed(p) || isNamed(incidents, p) || mustBeChecked(incidents, p) || s.IsFromBefore(p) {
 		return false
 	}
 	_, inTrouble := s.NodeTrouble(p)
 	return r.State != state.Vanished && !p.Restarting && !p.RestartRefused && !inTrouble && !s.IsOnBlamed(p) && !nodes.Avoided(&s.Observed).Now(p.Node)
 }
 
-// isNamedByRequest reports whether a user requested the restart of the pod's replica. It then gets a new pod, and perhaps another node.
-func isNamedByRequest(incidents []v1alpha1.Incident, p *state.Pod) bool {
+// isNamed reports whether a user requested the restart of the pod's replica, or the stacks of a hang blame it. It then gets a new pod, and perhaps
+// another node.
+func isNamed(incidents []v1alpha1.Incident, p *state.Pod) bool {
 	return slices.ContainsFunc(incidents, func(incident v1alpha1.Incident) bool {
-		return incident.Cause == v1alpha1.CauseRequested && incident.Pod == p.Name
+		isBlamed := incident.Cause == v1alpha1.CauseHang && incident.Node != ""
+		return incident.Pod == p.Name && (isBlamed || incident.Cause == v1alpha1.CauseRequested)
 	})
 }
 

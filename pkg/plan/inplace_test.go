@@ -57,6 +57,11 @@ func incident(reason string) builder.JobOption {
 	})
 }
 
+// hung is an incident for which the stacks blame worker-2.
+var hung = builder.Status(func(s *v1alpha1.TrainingJobStatus) {
+	s.Incidents = []v1alpha1.Incident{{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Index: 2, Pod: "j-worker-2", Node: "node-worker-2", Cause: v1alpha1.CauseHang}, Scope: v1alpha1.ScopeJob}}
+})
+
 func TestWhoIsRestartedInPlace(t *testing.T) {
 	told := func(process string) string {
 		return `{"life":"1-0","from":"0-0","process":"` + process + `","time":"` + builder.Epoch.Add(10*second).Format(time.RFC3339) + `"}`
@@ -87,6 +92,7 @@ func TestWhoIsRestartedInPlace(t *testing.T) {
 		{"new pods after an incident that suspects a node, so that their preflight checks run again", inAttempt1(incident("NodeLost")),
 			then(restartable(0, "", "a", builder.Checked(5*second)), other, broken), []string{"delete j-worker-0: its life is past", buryFailed, retellOther}, 0},
 		{"in place after any other incident", inAttempt1(incident("Error")), then(restartable(0, "", "a", builder.Checked(5*second)), other, broken), []string{buryFailed, retellLeader, retellOther}, 0},
+		{"not a rank that the stacks of a hang blame", inAttempt1(hung), then(leaderBack, other), []string{"delete j-worker-2: its life is past"}, 0},
 		{"not before the attempt may begin", inAttempt1(builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.NextStartTime = builder.TimePtr(30 * second) })),
 			then(leader, other, builder.Now(20*second)), nil, 30 * second},
 		{"on a node that is avoided it is created anew", inAttempt1(avoided), then(leaderBack, other), []string{"delete j-worker-2: its life is past"}, 0},

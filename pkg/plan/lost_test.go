@@ -1,10 +1,12 @@
 package plan_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
@@ -109,4 +111,28 @@ func TestALostPodIsNeitherActiveNorReady(t *testing.T) {
 			t.Errorf("%s: %d active, %d ready, want %d and %d", name, got.Active, got.Ready, c.active, c.ready)
 		}
 	}
+}
+
+// A pod that is created while a node is lost excludes it, and no pod waits for a node that is well.
+func TestNewPodsExcludeLostNodes(t *testing.T) {
+	others := seen(builder.Running("worker", 0), builder.Running("worker", 2))
+	job := underWay(t, takenOn(t, builder.Workers(3)), append(others, builder.Running("worker", 1))...)
+	job = after(t, builder.Snapshot(job, append(others, builder.Running("worker", 1), builder.NodeLost(lostNode, 20*second), builder.Now(35*second))...))
+	ending := builder.Deleted("worker", 1, builder.Life(0, 0), builder.Fenced(), builder.DeletedAt(36*second))
+	steps := plan.Make(builder.Snapshot(job, append(others, ending, builder.NodeLost(lostNode, 20*second), builder.Now(38*second))...)).Steps
+	create, is := steps[0].(plan.CreatePod)
+	if !is || !slices.Equal(create.Placement.Excluded, []string{lostNode}) {
+		t.Fatalf("the steps are %v, want a pod that excludes %s", steps, lostNode)
+	}
+	waiting := builder.Pending("worker", 1, builder.Life(0, 1), builder.Edit(func(pod *corev1.Pod) {
+		pod.CreationTimestamp, pod.Spec.NodeName = builder.Time(38*second), ""
+		pod.Annotations = map[string]string{v1alpha1.AnnotationExcludedNodes: lostNode}
+	}))
+	lost := builder.NodeLost(lostNode, 20*second)
+	isNew := "delete j-worker-1-a0r1: the nodes that it excludes are back"
+	checkSteps(t, []stepCase{
+		{"while the node is lost it waits", job, append(others, waiting, ending, lost, builder.Now(60*second)), nil, 66 * second},
+		{"when it is back, it may find another one", job, append(others, waiting, builder.Now(60*second)), nil, 68 * second},
+		{"it is created again in the same life", job, append(others, waiting, builder.Now(68*second)), []string{isNew}, 0},
+	})
 }

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -10,6 +12,7 @@ import (
 	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/framework"
 	"github.com/trainingjob/operator/pkg/gang"
+	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -18,12 +21,14 @@ import (
 type Placement struct {
 	// Avoided are the nodes to which the pods prefer all others.
 	Avoided []string
+	// Excluded are the nodes on which they cannot run now.
+	Excluded []string
 	// Gang is the scheduler of the job's pod group.
 	Gang v1alpha1.Gang
 }
 
 func placement(s *state.Snapshot, v *policy.Verdict) *Placement {
-	return &Placement{Avoided: v.Avoided, Gang: s.Gang.Scheduler}
+	return &Placement{Avoided: v.Avoided, Excluded: nodes.Lost(s), Gang: s.Gang.Scheduler}
 }
 
 // createPods creates the missing pods, the leader's first where the others need it. It stops just above the limit of one plan.
@@ -51,6 +56,7 @@ func Pods(job *v1alpha1.TrainingJob) func(CreatePod) *corev1.Pod {
 	complete := sync.OnceValue(func() func(state.Slot, *corev1.Pod) { return framework.Complete(job) })
 	return func(step CreatePod) *corev1.Pod {
 		pod := build.Pod(job, step.Slot, step.Life, environment()(step.Slot), step.Placement.Avoided)
+		build.Exclude(pod, step.Placement.Excluded)
 		build.TellPort(pod, framework.LeaderPort(job, step.Life.Attempt))
 		complete()(step.Slot, pod)
 		place(job, step.Slot.Role, pod, step.Placement.Gang)
@@ -73,4 +79,29 @@ func place(job *v1alpha1.TrainingJob, role v1alpha1.Role, pod *corev1.Pod, sched
 	if state.InDomain(&job.Spec, role) && (provider == nil || !provider.Constrains(scheduling.Topology)) {
 		build.KeepNear(pod, job, scheduling.Topology)
 	}
+}
+
+// waitsForWell is how long a pod that excludes nodes finds no other before it is created anew without them, if they are well again.
+const waitsForWell = 30 * time.Second
+
+// deleteOfWellNodes returns the steps that delete pods that find no node while the nodes that they exclude are well again: no pod waits for a
+// node that is well. They are created again in the same life, because they never ran. It also returns when to look again; zero for never.
+func deleteOfWellNodes(s *state.Snapshot) (steps []Step, wake time.Time) {
+	allWell := func(names []string) bool {
+		return !slices.ContainsFunc(s.Nodes, func(n state.Node) bool { return n.Lost.Reason != "" && slices.Contains(names, n.Name) })
+	}
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		waits := !s.IsPast(p) && p.CanRun() && !p.Scheduled() && p.Deleted.IsZero() && len(p.Excludes) > 0
+		switch due := p.Created.Add(waitsForWell); {
+		case !waits:
+		case s.Now.Before(due):
+			wake = state.Earliest(wake, due)
+		case !allWell(p.Excludes): // nothing tells the job of nodes without its pods
+			wake = state.Earliest(wake, s.Now.Add(waitsForWell))
+		default:
+			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Why: WhyNodeIsBack})
+		}
+	}
+	return steps, wake
 }

@@ -124,7 +124,7 @@ func TestAStallRestartsTheJobOnce(t *testing.T) {
 	if got := p.Status; got.Attempt != 1 || got.Incidents[0].Cause != v1alpha1.CauseHang || got.Budgets[0].Name != v1alpha1.BudgetHangRestarts || got.Memory.RestartsWithoutProgress != 1 {
 		t.Errorf("attempt %d, incidents %+v, budgets %+v, %d restarts without progress", got.Attempt, got.Incidents, got.Budgets, got.Memory.RestartsWithoutProgress)
 	}
-	want := []plan.Event{{Type: warning, Reason: "Restarting", Action: "Job", Message: "worker-0 on node-worker-0 hangs (ProgressStalled: worker-0 has not reported" +
+	want := []plan.Event{{Type: warning, Reason: "Restarting", Action: "Job", Message: "worker-0 hangs (ProgressStalled: worker-0 has not reported" +
 		" for 1m0s; the last step was 7): the whole job restarts as attempt 1, restart 1 of 5."}}
 	if diff := cmp.Diff(want, p.Events); diff != "" {
 		t.Errorf("Events (-want +got):\n%s", diff)

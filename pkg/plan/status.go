@@ -30,7 +30,7 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 		next.CheckpointRequest = v.Asked
 		next.LastFailure, next.Incidents, next.AvoidedNodes = v.Accounts.LastFailure, v.Accounts.Incidents, v.Accounts.AvoidedNodes
 		next.ChargedRestarts, next.Budgets, next.Memory.Charges = v.Accounts.ChargedRestarts, v.Accounts.Budgets, v.Accounts.Charges
-		next.Memory.RestartsWithoutProgress = v.Accounts.RestartsWithoutProgress
+		next.Memory.RestartsWithoutProgress, next.Memory.NodeFailures = v.Accounts.RestartsWithoutProgress, v.Accounts.NodeFailures
 		setConditions(s, &next, v)
 		setRunningSeconds(s, &next, v)
 		setRedoStep(s, &next)

@@ -19,6 +19,7 @@ const (
 	WhyNotRestarted = "it has not restarted in place in time"
 	WhyFormerJob    = "it belongs to an earlier job of the same name, on a lost node"
 	WhyGroupGoing   = "its pod group is being deleted"
+	WhyNodeIsBack   = "the nodes that it excludes are back"
 	WhySpare        = "it is a spare of an earlier operator"
 )
 

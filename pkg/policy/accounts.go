@@ -20,7 +20,8 @@ type Accounts struct {
 	Charges         []v1alpha1.Charges
 	ChargedRestarts int32
 	Budgets         []v1alpha1.Budget
-	// AvoidedNodes are the nodes that new pods avoid from now on.
+	// NodeFailures are the failures that count against nodes, AvoidedNodes the nodes that new pods avoid from now on.
+	NodeFailures []v1alpha1.NodeFailures
 	AvoidedNodes []v1alpha1.AvoidedNode
 	// RestartsWithoutProgress is the number of charged restarts of the whole job since the last newer step.
 	RestartsWithoutProgress int32
@@ -31,7 +32,7 @@ func accountsOf(s *state.Snapshot) Accounts {
 	return Accounts{
 		LastFailure: was.LastFailure, Incidents: slices.Clone(was.Incidents),
 		Charges: was.Memory.Charges, ChargedRestarts: was.ChargedRestarts, Budgets: was.Budgets,
-		AvoidedNodes: slices.Clone(was.AvoidedNodes), RestartsWithoutProgress: was.Memory.RestartsWithoutProgress,
+		NodeFailures: was.Memory.NodeFailures, AvoidedNodes: slices.Clone(was.AvoidedNodes), RestartsWithoutProgress: was.Memory.RestartsWithoutProgress,
 	}
 }
 
@@ -63,7 +64,7 @@ func nextAccounts(s *state.Snapshot, v *Verdict) Accounts {
 	}
 	a.Charges = budget.Charge(s, v.Amendments, v.Restarts)
 	a.Budgets = budget.Budgets(s, a.Charges)
-	a.AvoidedNodes = nodes.AvoidedAfter(s, a.Incidents, v.Amendments)
+	a.NodeFailures, a.AvoidedNodes = nodes.Blamed(s, a.Incidents, v.Amendments)
 	return a
 }
 

@@ -69,17 +69,20 @@ func stalled(s *state.Snapshot) (*Ruling, time.Time) {
 	return restartForTime(s, failure), time.Time{}
 }
 
-// hang returns the failure of a job that hangs: of the rank for which the others wait, if stacks show one, else of the rank that does not
-// report.
+// hang returns the failure of a job that hangs: of the rank for which the others wait, with its node, if stacks show one, else of the rank that
+// does not report, and of no node.
 func hang(s *state.Snapshot) v1alpha1.Failure {
-	replica, message := s.Replica(state.Leader(&s.Job.Spec)), stallMessage(s)
-	if suspect := stacks.Suspect(s.Stacks.List); suspect != nil && s.InRange(suspect.Slot) {
-		replica = s.Replica(suspect.Slot)
-	}
+	message := stallMessage(s)
 	if where := stacks.Sentence(&s.Stacks); where != "" {
 		message += ". " + where
 	}
-	return failure.At(s, replica, v1alpha1.CauseHang, v1alpha1.ReasonProgressStalled, message)
+	suspect := stacks.Suspect(s.Stacks.List)
+	if suspect != nil && s.InRange(suspect.Slot) {
+		return failure.At(s, s.Replica(suspect.Slot), v1alpha1.CauseHang, v1alpha1.ReasonProgressStalled, message)
+	}
+	f := failure.At(s, s.Replica(state.Leader(&s.Job.Spec)), v1alpha1.CauseHang, v1alpha1.ReasonProgressStalled, message)
+	f.Node = ""
+	return f
 }
 
 // whyStalled returns for how long the job has made no progress, if that is too long; else it is empty.

@@ -155,8 +155,8 @@ func TestWhoCanHang(t *testing.T) {
 func TestAHangIsToldWithTheLastStep(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1), builder.RunsSince(0), builder.Progress(30, v1alpha1.StallRestart))
 	for step, want := range map[int64]string{
-		0: "worker-0 on node-worker-0 hangs (ProgressStalled: worker-0 has not reported for 30s; no step was reported)",
-		7: "worker-0 on node-worker-0 hangs (ProgressStalled: worker-0 has not reported for 30s; the last step was 7)",
+		0: "worker-0 hangs (ProgressStalled: worker-0 has not reported for 30s; no step was reported)",
+		7: "worker-0 hangs (ProgressStalled: worker-0 has not reported for 30s; the last step was 7)",
 	} {
 		v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Reported(step, 20*second), builder.Read(60*second)))
 		if v.Failure == nil {

@@ -81,6 +81,8 @@ type Pod struct {
 	OnHost  bool
 	// Began is when the process of the main container began that runs, by its node's clock; zero if none runs.
 	Began time.Time
+	// Excludes are the nodes that were lost when the pod was created, and that it excludes.
+	Excludes []string
 	// Asked is what the pod's containers find in the file of requests to stop; empty for none.
 	Asked string
 	// Version is the pod's resourceVersion.

@@ -3,6 +3,7 @@ package state
 import (
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -61,6 +62,9 @@ func read(pod *corev1.Pod) Pod {
 	p.heedPreflight()
 	p.Hears = wasGiven(pod, v1alpha1.EnvStopFile)
 	p.Page, p.Address, p.OnHost = pageOf(pod), AddressOf(pod), pod.Spec.HostNetwork
+	if names := pod.Annotations[v1alpha1.AnnotationExcludedNodes]; names != "" {
+		p.Excludes = strings.Split(names, ",")
+	}
 	if running := mainStatus(pod).State.Running; running != nil {
 		p.Began = running.StartedAt.Time
 	}

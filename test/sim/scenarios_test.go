@@ -297,15 +297,15 @@ var basics = []scenario{
 			r.NoNodes = true
 			r.until("the pod fits nowhere", func() bool {
 				pod := r.pod("worker-0")
-				return pod != nil && scheduler.Avoids(pod, node) && len(pod.Status.Conditions) > 0
+				return pod != nil && scheduler.Excludes(pod, node) && len(pod.Status.Conditions) > 0
 			})
 			waits := r.pod("worker-0").UID
 			r.ReviveNode(node)
 			r.wait(2 * time.Minute)
 			r.NoNodes = false
 			r.running()
-			if pod := r.pod("worker-0"); pod.UID != waits {
-				r.check.Violate("6 deletes: %s has replaced a pod that waited for a node", pod.Name)
+			if pod := r.pod("worker-0"); pod.UID == waits || scheduler.Excludes(pod, node) {
+				r.check.Violate("24 what waits says for what: %s excludes %s, which is well", pod.Name, node)
 			}
 			r.succeed("worker-0")
 		}},

@@ -129,8 +129,8 @@ func (d *drill) startOver(r *run) {
 	d.repair(r, true)
 	for range 4 {
 		r.wait(12 * time.Second)
-		pod := d.anyPod(r, isNeeded)
-		if !restarts(1)(r.Job(), pod) {
+		pod := d.anyPod(r, restarts(1))
+		if pod == nil {
 			return
 		}
 		before := r.Job().Status.Restarts
@@ -142,11 +142,14 @@ func (d *drill) startOver(r *run) {
 	}
 }
 
-// anyPod returns a pod that runs.
+// anyPod returns a pod that runs; nil if none fits.
 func (d *drill) anyPod(r *run, fits func(*v1alpha1.TrainingJob, *corev1.Pod) bool) *corev1.Pod {
 	pods := slices.DeleteFunc(r.Pods(), func(pod *corev1.Pod) bool {
 		return pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil || !fits(r.Job(), pod)
 	})
+	if len(pods) == 0 {
+		return nil
+	}
 	return pods[d.rng.IntN(len(pods))]
 }
 
@@ -312,6 +315,9 @@ func (d *drill) askInBackOff(r *run) {
 	pod := d.anyPod(r, func(job *v1alpha1.TrainingJob, pod *corev1.Pod) bool {
 		return restarts(1)(job, pod) && roleOf(pod) == "worker"
 	})
+	if pod == nil {
+		return
+	}
 	slot := slotOf(pod)
 	for range 2 {
 		d.trains(r)

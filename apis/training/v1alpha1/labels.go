@@ -92,6 +92,10 @@ const AnnotationTold = Group + "/told"
 // has a larger number than all lives before it: attempt * 1,000,000 + the changes of lives within the attempt.
 const AnnotationLifeNumber = Group + "/life-number"
 
+// AnnotationExcludedNodes is on pods that were created while nodes were lost: the names of these nodes, separated by commas, which the pod
+// excludes.
+const AnnotationExcludedNodes = Group + "/excluded-nodes"
+
 // AnnotationLeaderPort is on pods that can restart in place and meet at a port of their leader: the port of the attempt.
 const AnnotationLeaderPort = Group + "/leader-port"
 

@@ -55,6 +55,12 @@ type Memory struct {
 	// +kubebuilder:validation:MaxItems=5
 	// +optional
 	Charges []Charges `json:"charges,omitempty"`
+	// nodeFailures are the failures that count against nodes, within avoidNodesSeconds: of at most 64 nodes, those with the latest ones.
+	// +listType=map
+	// +listMapKey=node
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	NodeFailures []NodeFailures `json:"nodeFailures,omitempty"`
 }
 
 // RoleMemory is the memory of one role's replicas. Sets of indexes have the form "0-3,5", numbers by index the form "0-3:1,5:2", without
@@ -93,6 +99,20 @@ type Charges struct {
 	Name BudgetName `json:"name"`
 	// times of the restarts, oldest first.
 	// +listType=atomic
+	// +optional
+	Times []metav1.Time `json:"times,omitempty"`
+}
+
+// NodeFailures are the failures that count against one node.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type NodeFailures struct {
+	// node is the name of the node.
+	// +required
+	Node string `json:"node"`
+	// times are the restart times of the incidents that began there, oldest first: the latest ten.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
 	// +optional
 	Times []metav1.Time `json:"times,omitempty"`
 }

@@ -10,8 +10,10 @@ import (
 // strongest is the largest weight of a preference.
 const strongest = 100
 
-// Place returns the node for the pod, of nodes that take it: the next in turn of those that it does not avoid, else the next in turn. It is empty if there is no node.
+// Place returns the node for the pod, of nodes that take it and that it does not exclude: the next in turn of those that it does not avoid, else the
+// next in turn. It is empty if there is no node.
 func Place(pod *corev1.Pod, nodes []string, turn int) string {
+	nodes = slices.DeleteFunc(slices.Clone(nodes), func(name string) bool { return Excludes(pod, name) })
 	if others := slices.DeleteFunc(slices.Clone(nodes), func(name string) bool { return Avoids(pod, name) }); len(others) > 0 {
 		nodes = others
 	}
@@ -26,6 +28,15 @@ func Avoids(pod *corev1.Pod, node string) bool {
 	return slices.ContainsFunc(preferences(pod), func(term corev1.PreferredSchedulingTerm) bool {
 		return term.Weight == strongest && excludes(term.Preference, node)
 	})
+}
+
+// Excludes reports whether the pod cannot be on the node: no term that it requires allows that.
+func Excludes(pod *corev1.Pod, node string) bool {
+	if a := pod.Spec.Affinity; a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return false
+	}
+	terms := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	return !slices.ContainsFunc(terms, func(term corev1.NodeSelectorTerm) bool { return !excludes(term, node) })
 }
 
 // excludes reports whether the term is for all nodes but this one.

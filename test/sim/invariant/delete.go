@@ -2,6 +2,8 @@ package invariant
 
 import (
 	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,6 +52,12 @@ func (c *Checker) isLeftBehind(pod *corev1.Pod, d *operator.Decision) bool {
 	return pod.DeletionTimestamp != nil && (f != nil && !f.lostFrom.IsZero() || c.seemsLost(pod.Spec.NodeName))
 }
 
+// waitsForWell reports whether the pod finds no node, and the nodes that it excludes are well again.
+func (c *Checker) waitsForWell(pod *corev1.Pod) bool {
+	excludes := pod.Annotations[v1alpha1.AnnotationExcludedNodes]
+	return pod.Spec.NodeName == "" && excludes != "" && !slices.ContainsFunc(strings.Split(excludes, ","), c.seemsLost)
+}
+
 // checkReason: a pod is deleted for one of the allowed reasons.
 func (c *Checker) checkReason(r *server.Request, pod *corev1.Pod, d *operator.Decision, job *v1alpha1.TrainingJob) {
 	slot, life, _, _ := livesIn(job.Name, pod)
@@ -60,6 +68,8 @@ func (c *Checker) checkReason(r *server.Request, pod *corev1.Pod, d *operator.De
 	case is(job, v1alpha1.ConditionSuspended) || is(d.From, v1alpha1.ConditionSuspended) || past:
 	case isDone(pod) && (memoryOf(job)[slot.Role].Succeeded.Has(slot.Index) || memoryOf(d.From)[slot.Role].Succeeded.Has(slot.Index)): // its side-cars hold its node
 	case c.hasNotRestarted(r, pod, job):
+		c.of(d.UID()).moved++
+	case c.waitsForWell(pod):
 		c.of(d.UID()).moved++
 	case c.waitsForGoingGroup(r, pod, d):
 		c.of(d.UID()).moved++

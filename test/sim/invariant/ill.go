@@ -26,18 +26,18 @@ func isAvoided(job *v1alpha1.TrainingJob, node string) bool {
 	return slices.ContainsFunc(job.Status.AvoidedNodes, func(n v1alpha1.AvoidedNode) bool { return n.Name == node })
 }
 
-// checkPlacement: a new pod prefers all other nodes to each ill one, and to no other but silent ones and those that the job avoids; it excludes no node, so that it can run
-// wherever there is room.
+// checkPlacement: a new pod prefers all other nodes to each ill one, and to no other but those that the job avoids; it excludes
+// those alone that are lost or silent, so that it can run wherever there is room.
 func (c *Checker) checkPlacement(pod *corev1.Pod, d *operator.Decision) {
-	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
-		c.violate("22 blame is true: %s is created and excludes nodes", pod.Name)
-	}
 	if d.Late {
 		return
 	}
 	for _, o := range d.Process.Cache.List(server.Nodes) {
 		node := o.(*corev1.Node)
 		isIll := isSaidIll(node) && heedsIll(d.From)
+		if scheduler.Excludes(pod, node.Name) && lostFrom(node, d.At).IsZero() && !c.seemsSilent(node.Name, d) {
+			c.violate("22 blame is true: %s is created and excludes %s, which is well", pod.Name, node.Name)
+		}
 		switch shuns := scheduler.Avoids(pod, node.Name); {
 		case isIll && !shuns:
 			c.violate("22 blame is true: %s is created and does not prefer other nodes to %s, which is unhealthy", pod.Name, node.Name)

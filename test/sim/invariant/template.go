@@ -91,7 +91,7 @@ func (c *Checker) checkProvenance(pod *corev1.Pod, job *v1alpha1.TrainingJob, sl
 	if n := len(template.Spec.Tolerations); len(got.Tolerations) >= n {
 		got.Tolerations = got.Tolerations[:n]
 	}
-	if len(job.Status.AvoidedNodes) > 0 || c.writer.Late || c.knowsIll() {
+	if len(job.Status.AvoidedNodes) > 0 || pod.Annotations[v1alpha1.AnnotationExcludedNodes] != "" || c.writer.Late || c.knowsIll() {
 		got.Affinity = template.Spec.Affinity
 	}
 	if !equality.Semantic.DeepEqual(&template.Spec, &got) {

@@ -27,7 +27,7 @@ func (w *World) schedule(pod *corev1.Pod) {
 
 // placeFor returns the next node for the pod, and takes a place there; "" if no node has one.
 func (w *World) placeFor(pod *corev1.Pod, free map[string]int) string {
-	nodes := slices.DeleteFunc(w.readyNodes(), func(name string) bool { return free[name] < 1 })
+	nodes := slices.DeleteFunc(w.readyNodes(), func(name string) bool { return free[name] < 1 || scheduler.Excludes(pod, name) })
 	if w.NoNodes || w.Homeless[pod.Spec.Hostname] || len(nodes) == 0 {
 		return ""
 	}
