@@ -23,6 +23,8 @@ const (
 	calm   = 200 // ticks without, at most
 	// followsWithin is how many ticks without faults the pods of a job need at most to be as many as it has replicas.
 	followsWithin = 40
+	// stormySlack and calmSlack are how long after its time a deadline takes effect at most.
+	stormySlack, calmSlack = 30 * time.Second, 5 * time.Second
 	// reconcilesAtMost is how many reconciles a job needs at most, once nothing goes wrong any more.
 	reconcilesAtMost = 50
 )
@@ -299,6 +301,7 @@ func (s *storm) ticks() int {
 func (s *storm) tick(r *run) {
 	r.Tick(time.Duration(50+s.rng.IntN(1500)) * time.Millisecond)
 	r.check.Served(false)
+	r.check.Due(stormySlack)
 	if s.silence == nil || s.rng.IntN(6) == 0 {
 		s.meddle(r)
 	}
@@ -576,6 +579,9 @@ func (s *storm) settle(r *run) {
 	for i := range calm {
 		r.Tick(time.Second)
 		r.check.Served(i > followsWithin)
+		if i > followsWithin {
+			r.check.Due(calmSlack)
+		}
 		if r.catchUp(leader); leader.IsAwake() && !r.isWrong() {
 			leader.Reconcile()
 		}

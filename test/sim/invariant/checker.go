@@ -2,6 +2,7 @@ package invariant
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -50,6 +51,8 @@ type history struct {
 
 	told, happened map[string]int
 	restarts       restarts
+	books          books
+	begins         begins
 	heard          *heard
 	rendezvous     map[int]string
 	ports          map[int]string
@@ -96,6 +99,8 @@ func (c *Checker) of(uid types.UID) *history {
 			fates: map[place][]*fate{}, byPod: map[types.UID]*fate{}, uncanny: uncannyPods{},
 			told: map[string]int{}, happened: map[string]int{}, rendezvous: map[int]string{}, ports: map[int]string{}, inPlace: map[int]bool{}, answered: map[string]bool{}, ranks: map[string]state.Slot{},
 			restarts: restarts{said: map[int32][]v1alpha1.Incident{}, told: map[int32]int{}},
+			books:    books{charges: map[int32]charge{}},
+			begins:   begins{attempts: map[int]time.Time{}, ran: map[int]bool{}},
 			backOffs: backOffs{own: map[state.Slot]row{}},
 			groups:   groups{attempts: map[types.UID]int{}, meddled: map[types.UID]bool{}},
 		}

@@ -51,8 +51,8 @@ func one(yes bool) int {
 func (c *Checker) checkIncident(h *history, before *v1alpha1.TrainingJob, i *v1alpha1.Incident) {
 	slot := state.Slot{Role: i.Role, Index: int(i.Index)}
 	where := place{slot, lifeIn(before, memoryOf(before), slot)}
-	if i.Reason == v1alpha1.ReasonStartupDeadline || i.Cause == v1alpha1.CauseHang {
-		c.checkTimeRanOut(before, i)
+	if isTimeRanOut(&i.Failure) {
+		c.checkTimeRanOut(before, &i.Failure)
 		return
 	}
 	if i.Cause == v1alpha1.CauseCompleted {
@@ -104,10 +104,14 @@ func (c *Checker) checkRequested(h *history, before *v1alpha1.TrainingJob, i *v1
 	h.answered[words] = true
 }
 
-// checkCause asks whether the life broke of the cause.
+// checkCause asks whether the life broke of the cause. A rule may call any end by another name.
 func (c *Checker) checkCause(h *history, job *v1alpha1.TrainingJob, where place, f *v1alpha1.Failure) {
 	truly := c.causeOf(h, where, job)
-	truly.loss = truly.loss || truly.exit && isLossByRule(job, f)
+	if isByRule(job, f) {
+		one := truly.loss || truly.exit || truly.fatal
+		truly = causes{loss: one, exit: one}
+	}
+	c.checkRule(job, f)
 	switch f.Cause {
 	case v1alpha1.CauseInfrastructure, v1alpha1.CausePreempted:
 		if !truly.loss {
@@ -122,23 +126,24 @@ func (c *Checker) checkCause(h *history, job *v1alpha1.TrainingJob, where place,
 	}
 }
 
-// isLossByRule reports whether a rule of the user's calls the exit a loss.
-func isLossByRule(job *v1alpha1.TrainingJob, f *v1alpha1.Failure) bool {
-	return f.ExitCode != nil && slices.ContainsFunc(job.Spec.Recovery.Rules, func(r v1alpha1.RecoveryRule) bool {
-		return slices.Contains(r.ExitCodes, *f.ExitCode) && (r.Cause == v1alpha1.CauseInfrastructure || r.Cause == v1alpha1.CausePreempted)
-	})
+// isTimeRanOut reports whether no replica failed by itself: a deadline passed, or the progress stalled.
+func isTimeRanOut(f *v1alpha1.Failure) bool {
+	return f.Reason == v1alpha1.ReasonStartupDeadline || f.Reason == v1alpha1.ReasonProgressStalled
 }
 
-func (c *Checker) checkTimeRanOut(job *v1alpha1.TrainingJob, i *v1alpha1.Incident) {
+func (c *Checker) checkTimeRanOut(job *v1alpha1.TrainingJob, f *v1alpha1.Failure) {
 	limit := int64(ptr.Deref(job.Spec.RunPolicy.StartupDeadlineSeconds, 1<<30))
 	since := job.Status.StartTime
-	if i.Cause == v1alpha1.CauseHang {
+	if f.Reason == v1alpha1.ReasonProgressStalled {
 		limit = int64(job.Spec.Progress.StallAfterSeconds)
 		since = job.Status.RunningTime
 		c.checkCanReport(job, limit)
 	}
+	if began, known := c.of(job.UID).begins.attempts[int(job.Status.Attempt)]; known && f.Reason == v1alpha1.ReasonStartupDeadline && c.decided().Sub(began) < time.Duration(limit-1)*time.Second {
+		c.violate("12 verdicts are earned: the job restarts %v after the first pod of the attempt, before startupDeadlineSeconds", c.decided().Sub(began))
+	}
 	if since == nil || c.world.Clock.Since(since.Time) < time.Duration(limit)*time.Second {
-		c.violate("12 verdicts are earned: the job restarts because of a time (%s) that is not over", i.Reason)
+		c.violate("12 verdicts are earned: the job restarts because of a time (%s) that is not over", f.Reason)
 	}
 }
 
@@ -251,16 +256,21 @@ func (c *Checker) checkScope(h *history, job *v1alpha1.TrainingJob, i *v1alpha1.
 	isOfJob := []string{v1alpha1.ReasonStartupDeadline, v1alpha1.ReasonDomainFull}
 	isCaused := []v1alpha1.Cause{v1alpha1.CauseHang, v1alpha1.CauseRequested, v1alpha1.CauseCompleted}
 	isJobs := slices.Contains(isOfJob, i.Reason) || slices.Contains(isCaused, i.Cause)
-	if len(job.Spec.Recovery.Rules) > 0 || isJobs {
+	rule, isKnown := ruleFor(&job.Spec, &i.Failure)
+	if isJobs && (rule == nil || rule.Scope == "") || !isKnown {
 		return
 	}
 	slot := state.Slot{Role: i.Role, Index: int(i.Index)}
 	want, rejected, ran := scopeOf(&job.Spec, slot), false, false
+	if rule != nil && rule.Scope != "" {
+		want = rule.Scope
+	}
 	for _, f := range h.fates[place{slot, lifeIn(job, memoryOf(job), slot)}] { // several if one was deleted before anybody saw it run
 		rejected, ran = rejected || f.rejected, ran || !f.rejected
 	}
-	alone := rejected && i.Scope == v1alpha1.ScopeReplica
-	if rejected && !ran && c.seesEnded(job, i) {
+	byRule := rule != nil && rule.Scope != ""
+	alone := rejected && i.Scope == v1alpha1.ScopeReplica && !byRule
+	if rejected && !ran && c.seesEnded(job, i) && !byRule {
 		want = v1alpha1.ScopeReplica
 	}
 	if i.Scope != want && !alone {

@@ -62,6 +62,7 @@ func (c *Checker) checkRestart(was, is *corev1.Pod, d *operator.Decision) {
 		c.violate("3 fence: %s is restarted in place with the life number %d, after %d", is.Name, now, before)
 	}
 	c.checkSameBytes(was, is)
+	c.of(d.UID()).begins.notePod(life.Attempt, c.world.Clock.Now())
 	c.rebirth(was, place{slot, life})
 }
 

@@ -38,6 +38,7 @@ func (c *Checker) checkStatus(before, after *v1alpha1.TrainingJob, d *operator.D
 	c.violateAll(ledger.Statuses(was, now, after))
 	h.restarts.note(now)
 	h.noteMethod(before, after)
+	h.begins.note(before, after, c.decided())
 	c.checkBounded(now)
 	h.noteTransitions(before, after)
 	h.noteAvoided(&before.Status, &after.Status, c.world.Clock.Now())
@@ -55,6 +56,7 @@ func (c *Checker) checkStatus(before, after *v1alpha1.TrainingJob, d *operator.D
 	c.checkSuccesses(h, before, after)
 	c.checkVerdict(h, before, after)
 	c.checkStop(before, after, d)
+	h.books.note(before, after, c.decided())
 }
 
 // begun returns a job that had no status as it is to begin: in the attempt that its annotation promises, 0 without one.

@@ -1,0 +1,99 @@
+package invariant
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/sim/ledger"
+	"github.com/trainingjob/operator/test/sim/world"
+)
+
+// begins are when what a deadline counts from began, by the world's time.
+type begins struct {
+	// job is the first start, suspended the time since in which the job was suspended, and rests since when it is; zero if it is not.
+	job       time.Time
+	suspended time.Duration
+	rests     time.Time
+	// attempts are the first pods of attempts, created or restarted in place.
+	attempts map[int]time.Time
+	// ran are the attempts that have run.
+	ran map[int]bool
+}
+
+// note writes down what a status begins.
+func (b *begins) note(before, after *v1alpha1.TrainingJob, now time.Time) {
+	attempt := int(after.Status.Attempt)
+	if b.job.IsZero() && after.Status.StartTime != nil {
+		b.job = now
+	}
+	b.ran[attempt] = b.ran[attempt] || is(after, v1alpha1.ConditionRunning)
+	switch was, rests := is(before, v1alpha1.ConditionSuspended), is(after, v1alpha1.ConditionSuspended); {
+	case !was && rests:
+		b.rests = now
+	case was && !rests:
+		delete(b.attempts, attempt)
+		delete(b.ran, attempt)
+		if b.suspended += now.Sub(b.rests); b.rests.IsZero() || b.job.Equal(now) {
+			b.suspended = 0
+		}
+		b.rests = time.Time{}
+	}
+}
+
+// notePod writes down the first pod of an attempt.
+func (b *begins) notePod(attempt int, now time.Time) {
+	if _, known := b.attempts[attempt]; !known {
+		b.attempts[attempt] = now
+	}
+}
+
+// Due checks that deadlines come: what is over for that long takes effect.
+func (c *Checker) Due(slack time.Duration) {
+	job := c.world.Job()
+	if job == nil || job.DeletionTimestamp != nil || is(job, v1alpha1.ConditionFinished) || is(job, v1alpha1.ConditionSuspended) || job.Spec.IsSuspended() {
+		return
+	}
+	b, now := &c.of(job.UID).begins, c.world.Clock.Now()
+	isOver := func(from time.Time, limit *int32) bool {
+		return limit != nil && !from.IsZero() && now.Sub(from) > time.Duration(*limit)*time.Second+slack
+	}
+	if isOver(b.job.Add(b.suspended), job.Spec.RunPolicy.ActiveDeadlineSeconds) && !b.job.IsZero() {
+		c.violate("12 deadlines come: the job is %s %v after its start, and activeDeadlineSeconds is %d", job.Status.Phase, now.Sub(b.job)-b.suspended, *job.Spec.RunPolicy.ActiveDeadlineSeconds)
+	}
+	attempt := int(job.Status.Attempt)
+	if b.ran[attempt] {
+		return
+	}
+	began := b.attempts[attempt]
+	if limit := job.Spec.RunPolicy.StartupDeadlineSeconds; isOver(began, limit) && !hasChecks(&job.Spec) {
+		c.violate("12 deadlines come: attempt %d is %s %v after its first pod, and startupDeadlineSeconds is %d", attempt, job.Status.Phase, now.Sub(began), *limit)
+	}
+	if s := job.Spec.Scheduling; s != nil && isOver(began, s.TimeoutSeconds) && job.Spec.Elastic == nil && c.lacksNode(job) {
+		c.violate("12 deadlines come: a pod of attempt %d has no node %v after the first one came, and scheduling.timeoutSeconds is %d", attempt, now.Sub(began), *s.TimeoutSeconds)
+	}
+}
+
+// hasChecks reports whether the job has preflight checks, whose time no deadline counts.
+func hasChecks(spec *v1alpha1.TrainingJobSpec) bool {
+	for _, replicas := range spec.ReplicaSpecs {
+		if slices.ContainsFunc(replicas.Template.Spec.InitContainers, func(c corev1.Container) bool { return strings.HasPrefix(c.Name, "preflight-") }) {
+			return true
+		}
+	}
+	return false
+}
+
+// lacksNode reports whether a pod of a present life that the job needs has no node.
+func (c *Checker) lacksNode(job *v1alpha1.TrainingJob) bool {
+	memory := memoryOf(job)
+	return slices.ContainsFunc(c.world.Pods(), func(pod *corev1.Pod) bool {
+		slot, life, _, named := livesIn(job.Name, pod)
+		ref := ledger.OwnerOf(pod)
+		isPresent := named && ref != nil && ref.UID == job.UID && life == lifeIn(job, memory, slot) && inRange(job, slot) && !isApart(&job.Spec, slot.Role)
+		return isPresent && pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && !world.IsOver(pod)
+	})
+}
