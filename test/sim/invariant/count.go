@@ -139,11 +139,20 @@ func (c *Checker) checkTimeRanOut(job *v1alpha1.TrainingJob, f *v1alpha1.Failure
 		since = job.Status.RunningTime
 		c.checkCanReport(job, limit)
 	}
-	if began, known := c.of(job.UID).begins.attempts[int(job.Status.Attempt)]; known && f.Reason == v1alpha1.ReasonStartupDeadline && c.decided().Sub(began) < time.Duration(limit-1)*time.Second {
-		c.violate("12 verdicts are earned: the job restarts %v after the first pod of the attempt, before startupDeadlineSeconds", c.decided().Sub(began))
-	}
 	if since == nil || c.world.Clock.Since(since.Time) < time.Duration(limit)*time.Second {
 		c.violate("12 verdicts are earned: the job restarts because of a time (%s) that is not over", f.Reason)
+	}
+	if f.Reason == v1alpha1.ReasonStartupDeadline {
+		c.checkAttemptIsLate(job, time.Duration(limit)*time.Second)
+	}
+}
+
+// checkAttemptIsLate: the deadline counts from the attempt's first pod. Pods that restart in place are older than the attempt.
+func (c *Checker) checkAttemptIsLate(job *v1alpha1.TrainingJob, limit time.Duration) {
+	h, attempt := c.of(job.UID), int(job.Status.Attempt)
+	since := c.decided().Sub(h.begins.attempts[attempt])
+	if !h.begins.attempts[attempt].IsZero() && !h.inPlace[attempt] && since < limit-time.Second {
+		c.violate("12 verdicts are earned: the job restarts %v after the first pod of attempt %d, and startupDeadlineSeconds are %v", since, attempt, limit)
 	}
 }
 
