@@ -42,8 +42,14 @@ func TestSeeds(t *testing.T) {
 	if *renewKnown {
 		wrong = known.renew(t, wrong)
 	}
-	for _, seed := range slices.Sorted(maps.Keys(wrong))[:min(10, len(wrong))] {
-		t.Errorf("%s\nreplay: go test ./test/sim -run 'TestSeeds$' -v -seed=%d", wrong[seed], seed)
+	byKind := map[string][]int64{}
+	for _, seed := range slices.Sorted(maps.Keys(wrong)) {
+		kind := kindOfWrong(wrong[seed])
+		byKind[kind] = append(byKind[kind], seed)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
+		seeds := byKind[kind]
+		t.Errorf("%s\n%d seeds, as %v\nreplay: go test ./test/sim -run 'TestSeeds$' -v -seed=%d", wrong[seeds[0]], len(seeds), seeds[:min(5, len(seeds))], seeds[0])
 	}
 }
 

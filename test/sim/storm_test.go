@@ -174,6 +174,10 @@ type storm struct {
 	reelects int
 	// silence is in which storms a restart waits for a silent node; nil in others.
 	silence *silence
+	// unkind is what half of the storms have more; nil in others.
+	unkind *unkind
+	// refuses answers creates as quotas and policies do; nil for none.
+	refuses func(*server.Request) error
 }
 
 var wrongs = append([]operator.Outcome{
@@ -241,7 +245,11 @@ func newStorm(seed int64, tell func(string)) (*run, *storm) {
 		}
 	}
 	r.begin(tell)
-	job := seedJob(rng)
+	r.Server.Admit = func(request *server.Request) error { return s.admit(r, request) }
+	if s.unkind = newUnkind(seed); s.unkind != nil {
+		s.unkind.begin(r)
+	}
+	job := s.seedJob(r)
 	if seed%8 == 0 { // as restored from a backup
 		builder.FirstAttempt("7")(job)
 	}
@@ -249,7 +257,18 @@ func newStorm(seed int64, tell func(string)) (*run, *storm) {
 	return r, s
 }
 
-func seedJob(rng *rand.Rand) *v1alpha1.TrainingJob {
+// admit answers a request before the API server takes it.
+func (s *storm) admit(r *run, request *server.Request) error {
+	if s.refuses != nil {
+		if err := s.refuses(request); err != nil {
+			return err
+		}
+	}
+	return s.unkind.admit(r, request)
+}
+
+func (s *storm) seedJob(r *run) *v1alpha1.TrainingJob {
+	rng := s.rng
 	// there are three nodes only: a job that avoided all of them for a day would never end
 	forgive := builder.Recovery(func(r *v1alpha1.Recovery) { r.AvoidNodesSeconds = ptr.To(int32(rng.IntN(20))) })
 	options := append([]builder.JobOption{builder.BackOff(rng.IntN(3), 8), builder.MaxRestarts(rng.IntN(12)), forgive}, jobs[rng.IntN(len(jobs))]...)
@@ -268,7 +287,7 @@ func seedJob(rng *rand.Rand) *v1alpha1.TrainingJob {
 	if rng.IntN(5) == 0 {
 		options = append(options, builder.Served())
 	}
-	return newJob(options...)
+	return newJob(s.unkind.draw(r, options)...)
 }
 
 // newJob returns the job as a user sends it.
@@ -305,6 +324,7 @@ func (s *storm) tick(r *run) {
 	if s.silence == nil || s.rng.IntN(6) == 0 {
 		s.meddle(r)
 	}
+	s.unkind.tick(s, r)
 	r.deliver()
 	if s.silence != nil {
 		s.silence.tick(r)
@@ -349,9 +369,9 @@ func (s *storm) meddle(r *run) {
 	case 14, 15:
 		s.toggleNode(r)
 	case 16:
-		r.Server.Admit = s.admission()
+		s.refuses = s.admission()
 	case 17, 18, 19:
-		r.Server.Admit = nil
+		s.refuses = nil
 	case 20, 21:
 		r.NoNodes = !r.NoNodes
 	case 28, 29:
@@ -510,12 +530,12 @@ func (s *storm) takeAway(r *run, pod *corev1.Pod) {
 func (s *storm) again(r *run) {
 	ways := []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground}
 	if r.Job() == nil {
-		r.Submit(seedJob(s.rng))
+		r.Submit(s.seedJob(r))
 		return
 	}
 	r.DeleteJob(ways[s.rng.IntN(len(ways))])
 	if r.Job() == nil && s.rng.IntN(2) == 0 {
-		r.Submit(seedJob(s.rng))
+		r.Submit(s.seedJob(r))
 	}
 }
 
@@ -554,7 +574,8 @@ func (s *storm) monitor(r *run) {
 // settle ends the faults and lets the job come to its end.
 func (s *storm) settle(r *run) {
 	s.calm, r.late, r.frozen = true, nil, nil
-	r.Server.Admit, r.Server.Unserved, r.NoNodes, r.Room = nil, nil, false, 0
+	s.refuses, r.Server.Unserved, r.NoNodes, r.Room = nil, nil, false, 0
+	s.unkind.calm(r)
 	clear(r.Rejecting)
 	clear(r.Deaf)
 	clear(r.NoImage)
@@ -578,6 +599,8 @@ func (s *storm) settle(r *run) {
 	begin := leader.Reconciles
 	for i := range calm {
 		r.Tick(time.Second)
+		r.LetGo()
+		r.OpenGates()
 		r.check.Served(i > followsWithin)
 		if i > followsWithin {
 			r.check.Due(calmSlack)

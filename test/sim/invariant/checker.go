@@ -177,6 +177,7 @@ func (c *Checker) hearJob(change *server.Change) {
 	default:
 		c.hearServed(change.Request, was, is)
 		h := c.of(is.UID)
+		h.begins.edited = c.world.Clock.Now()
 		if n := total(&is.Spec); n != total(&was.Spec) {
 			h.scalings++
 			h.widest = max(h.widest, n)

@@ -18,6 +18,8 @@ type begins struct {
 	job       time.Time
 	suspended time.Duration
 	rests     time.Time
+	// edited is when a user last changed the job.
+	edited time.Time
 	// attempts are the first pods of attempts, created or restarted in place.
 	attempts map[int]time.Time
 	// ran are the attempts that have run.
@@ -59,16 +61,16 @@ func (c *Checker) Due(slack time.Duration) {
 	}
 	b, now := &c.of(job.UID).begins, c.world.Clock.Now()
 	isOver := func(from time.Time, limit *int32) bool {
-		return limit != nil && !from.IsZero() && now.Sub(from) > time.Duration(*limit)*time.Second+slack
+		return limit != nil && now.Sub(from) > time.Duration(*limit)*time.Second+slack && now.Sub(b.edited) > slack
 	}
-	if isOver(b.job.Add(b.suspended), job.Spec.RunPolicy.ActiveDeadlineSeconds) && !b.job.IsZero() {
+	if !b.job.IsZero() && isOver(b.job.Add(b.suspended), job.Spec.RunPolicy.ActiveDeadlineSeconds) {
 		c.violate("12 deadlines come: the job is %s %v after its start, and activeDeadlineSeconds is %d", job.Status.Phase, now.Sub(b.job)-b.suspended, *job.Spec.RunPolicy.ActiveDeadlineSeconds)
 	}
 	attempt := int(job.Status.Attempt)
-	if b.ran[attempt] {
+	began, isBegun := b.attempts[attempt]
+	if b.ran[attempt] || !isBegun {
 		return
 	}
-	began := b.attempts[attempt]
 	if limit := job.Spec.RunPolicy.StartupDeadlineSeconds; isOver(began, limit) && !hasChecks(&job.Spec) {
 		c.violate("12 deadlines come: attempt %d is %s %v after its first pod, and startupDeadlineSeconds is %d", attempt, job.Status.Phase, now.Sub(began), *limit)
 	}

@@ -1,6 +1,7 @@
 package invariant
 
 import (
+	cmpp "github.com/google/go-cmp/cmp"
 	"cmp"
 	"slices"
 	"strconv"
@@ -91,11 +92,12 @@ func (c *Checker) checkProvenance(pod *corev1.Pod, job *v1alpha1.TrainingJob, sl
 	if n := len(template.Spec.Tolerations); len(got.Tolerations) >= n {
 		got.Tolerations = got.Tolerations[:n]
 	}
-	if len(job.Status.AvoidedNodes) > 0 || c.writer.Late || c.knowsIll() {
+	prefers := job.Spec.Scheduling != nil && job.Spec.Scheduling.Topology != nil && !requiresDomain(&job.Spec)
+	if len(job.Status.AvoidedNodes) > 0 || c.writer.Late || c.knowsIll() || prefers {
 		got.Affinity = template.Spec.Affinity
 	}
 	if !equality.Semantic.DeepEqual(&template.Spec, &got) {
-		c.violate("16 provenance: %s is not its template", pod.Name)
+		c.violate("16 provenance: %s is not its template: %s", pod.Name, cmpp.Diff(template.Spec, got))
 	}
 	for name, value := range pod.Labels {
 		ours := strings.HasPrefix(name, v1alpha1.Group+"/") || strings.HasPrefix(name, "training.kubeflow.org/")
