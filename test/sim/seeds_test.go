@@ -30,14 +30,17 @@ func TestSeeds(t *testing.T) {
 		n /= 20
 	}
 	begin, known := time.Now(), readKnownOf(t, knownSeeds)
-	left := known.draws()
+	left, drawn := known.draws(), newDraws()
 	wrong := onAllCores(t, n, func(seed int64) (string, *run) {
 		if left[seed] && !*renewKnown {
 			return "", nil
 		}
 		r, s := newStorm(seed, nil)
-		return s.play(r), r
+		wrong := s.play(r)
+		drawn.add(r, s)
+		return wrong, r
 	})
+	drawn.check(t, n)
 	t.Logf("%d seeds, %v, %d go wrong, %d known ones left out", n, time.Since(begin).Round(time.Millisecond), len(wrong), len(left))
 	if *renewKnown {
 		wrong = known.renew(t, wrong)

@@ -178,6 +178,8 @@ type storm struct {
 	unkind *unkind
 	// refuses answers creates as quotas and policies do; nil for none.
 	refuses func(*server.Request) error
+	// fields are those that the storm's jobs had.
+	fields map[string]bool
 }
 
 var wrongs = append([]operator.Outcome{
@@ -226,7 +228,7 @@ func (s *storm) thaw(r *run) {
 // newStorm returns the run of a seed.
 func newStorm(seed int64, tell func(string)) (*run, *storm) {
 	rng := rand.New(rand.NewPCG(uint64(seed), 1))
-	s := &storm{rng: rng, lagAtMost: 1 + rng.IntN(8), rarely: 5 + rng.IntN(30), meddler: 8 + rng.IntN(60), reelects: 25}
+	s := &storm{rng: rng, lagAtMost: 1 + rng.IntN(8), rarely: 5 + rng.IntN(30), meddler: 8 + rng.IntN(60), reelects: 25, fields: map[string]bool{}}
 	if s.silence = newSilence(seed); s.silence != nil { // it shows only to a process that leads for some time, of a job that goes on
 		s.rarely, s.reelects = 10*s.rarely, 8*s.reelects
 	}
@@ -287,7 +289,9 @@ func (s *storm) seedJob(r *run) *v1alpha1.TrainingJob {
 	if rng.IntN(5) == 0 {
 		options = append(options, builder.Served())
 	}
-	return newJob(s.unkind.draw(r, options)...)
+	job := newJob(s.unkind.draw(r, options)...)
+	builder.NoteFields(&job.Spec, s.fields)
+	return job
 }
 
 // newJob returns the job as a user sends it.

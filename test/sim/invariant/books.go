@@ -6,6 +6,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // books are the charges of a job as its statuses reported them, at the world's own time. A status keeps ten incidents, and the product counts by
@@ -113,6 +114,24 @@ func (c *Checker) checkStuck(h *history, before, after *v1alpha1.TrainingJob) {
 	h.books.noteStep(after.Status.Progress)
 	if before.Spec.Progress == nil || limit == 0 || h.books.step == 0 || h.books.stuck < limit {
 		c.violate("23 a verdict needs its price: the job failed without progress after %d restarts since step %d, and the limit is %d", h.books.stuck, h.books.step, limit)
+	}
+}
+
+// checkGivenUp checks the same of replicas that the job does not need: one stays failed after a permanent exit, or when their budget is used up.
+func (c *Checker) checkGivenUp(h *history, before, after *v1alpha1.TrainingJob) {
+	old, limit := memoryOf(before), limitOf(&before.Spec, v1alpha1.BudgetEvaluatorRestarts)
+	window := time.Duration(*before.Spec.Recovery.WindowSeconds+1) * time.Second
+	for role, m := range memoryOf(after) {
+		for i := range h.widest {
+			slot := state.Slot{Role: role, Index: i}
+			if !m.GivenUp.Has(i) || old[role].GivenUp.Has(i) || len(before.Spec.Recovery.Rules) > 0 {
+				continue // a rule may call any exit permanent
+			}
+			truly, made := c.causeOf(h, place{slot, lifeIn(before, old, slot)}, before), h.books.made(v1alpha1.BudgetEvaluatorRestarts, window, c.decided())
+			if !truly.fatal && (!truly.exit || made < limit) {
+				c.violate("23 a verdict needs its price: %s is given up after %d restarts of %d, permanent exit: %t", slot, made, limit, truly.fatal)
+			}
+		}
 	}
 }
 

@@ -28,6 +28,8 @@ type Checker struct {
 	// writer is the decision behind the write that is being checked, nil if it is not an operator's.
 	writer *operator.Decision
 	jobs   map[types.UID]*history
+	// saidNow are the Events of the pass that emitted the last one.
+	saidNow said
 	// asServed is the look of the Kubeflow job's controller since when the TrainingJob differs from the Kubeflow job, if it does.
 	asServed int
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -192,6 +193,9 @@ func (c *Checker) checkAmended(h *history, before, after *v1alpha1.TrainingJob, 
 		was := &before.Status.Incidents[at]
 		if again := was.Explained && is.Pod == was.Pod && is.Cause == was.Cause; !is.Explained || again {
 			continue // stronger evidence may explain it once more
+		}
+		if equality.Semantic.DeepEqual(is.Failure, was.Failure) && is.Charged == was.Charged {
+			c.violate("8 exactly once: the incident of %s counts as explained, and nothing of it changes", is.Pod)
 		}
 		h.happened[v1alpha1.EventIncidentExplained]++
 		change += one(is.Charged) - one(was.Charged)

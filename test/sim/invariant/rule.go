@@ -11,13 +11,16 @@ import (
 // ownEnds are the reasons of containers that ended by themselves. No exit code or signal of another end matches a rule.
 var ownEnds = []string{"Error", "OOMKilled", "Completed", "StartError"}
 
+// forgotten are the reasons of containers of which nothing is known but a code that stands for that. The documents leave open whether it matches.
+var forgotten = []string{"Unknown", "ContainerStatusUnknown"}
+
 // ruleFor returns the first rule that matches the failure; nil for none. isKnown is false if the failure does not show that: it shows neither the
 // conditions of the pod nor all its containers.
 func ruleFor(spec *v1alpha1.TrainingJobSpec, f *v1alpha1.Failure) (rule *v1alpha1.RecoveryRule, isKnown bool) {
 	for i := range spec.Recovery.Rules {
 		switch r := &spec.Recovery.Rules[i]; {
 		case !mayMatch(r, f):
-		case len(r.Conditions) > 0 || r.ContainerName != "" || f.Container != "":
+		case len(r.Conditions) > 0 || r.ContainerName != "" || f.Container != "" || slices.Contains(forgotten, f.Reason):
 			return nil, false
 		default:
 			return r, true
@@ -29,7 +32,7 @@ func ruleFor(spec *v1alpha1.TrainingJobSpec, f *v1alpha1.Failure) (rule *v1alpha
 // mayMatch reports whether the matchers of the rule match all that the failure shows.
 func mayMatch(r *v1alpha1.RecoveryRule, f *v1alpha1.Failure) bool {
 	isSignal := func(signal int32) bool { return f.ExitCode != nil && *f.ExitCode == 128+signal }
-	isEnd := f.ExitCode != nil && slices.Contains(ownEnds, f.Reason)
+	isEnd := f.ExitCode != nil && (slices.Contains(ownEnds, f.Reason) || slices.Contains(forgotten, f.Reason))
 	switch {
 	case len(r.Roles) > 0 && !slices.Contains(r.Roles, f.Role):
 	case len(r.Reasons) > 0 && !slices.Contains(r.Reasons, f.Reason):
