@@ -53,7 +53,7 @@ func (b *begins) notePod(attempt int, now time.Time) {
 	}
 }
 
-// Due checks that deadlines come: what is over for that long takes effect.
+// Due checks invariant 27: deadlines come. What is over for that long has taken effect.
 func (c *Checker) Due(slack time.Duration) {
 	job := c.world.Job()
 	if job == nil || job.DeletionTimestamp != nil || is(job, v1alpha1.ConditionFinished) || is(job, v1alpha1.ConditionSuspended) || job.Spec.IsSuspended() {
@@ -64,7 +64,7 @@ func (c *Checker) Due(slack time.Duration) {
 		return limit != nil && now.Sub(from) > time.Duration(*limit)*time.Second+slack && now.Sub(b.edited) > slack
 	}
 	if !b.job.IsZero() && isOver(b.job.Add(b.suspended), job.Spec.RunPolicy.ActiveDeadlineSeconds) {
-		c.violate("12 deadlines come: the job is %s %v after its start, and activeDeadlineSeconds is %d", job.Status.Phase, now.Sub(b.job)-b.suspended, *job.Spec.RunPolicy.ActiveDeadlineSeconds)
+		c.violate("27 deadlines come: the job is %s %v after its start, and activeDeadlineSeconds is %d", job.Status.Phase, now.Sub(b.job)-b.suspended, *job.Spec.RunPolicy.ActiveDeadlineSeconds)
 	}
 	attempt := int(job.Status.Attempt)
 	began, isBegun := b.attempts[attempt]
@@ -72,10 +72,10 @@ func (c *Checker) Due(slack time.Duration) {
 		return
 	}
 	if limit := job.Spec.RunPolicy.StartupDeadlineSeconds; isOver(began, limit) && !hasChecks(&job.Spec) {
-		c.violate("12 deadlines come: attempt %d is %s %v after its first pod, and startupDeadlineSeconds is %d", attempt, job.Status.Phase, now.Sub(began), *limit)
+		c.violate("27 deadlines come: attempt %d is %s %v after its first pod, and startupDeadlineSeconds is %d", attempt, job.Status.Phase, now.Sub(began), *limit)
 	}
 	if s := job.Spec.Scheduling; s != nil && isOver(began, s.TimeoutSeconds) && job.Spec.Elastic == nil && c.lacksNode(job) {
-		c.violate("12 deadlines come: a pod of attempt %d has no node %v after the first one came, and scheduling.timeoutSeconds is %d", attempt, now.Sub(began), *s.TimeoutSeconds)
+		c.violate("27 deadlines come: a pod of attempt %d has no node %v after the first one came, and scheduling.timeoutSeconds is %d", attempt, now.Sub(began), *s.TimeoutSeconds)
 	}
 }
 
