@@ -600,7 +600,7 @@ func (s *storm) settle(r *run) {
 	r.Suspend(false)
 	leader := r.leader()
 	r.start(leader)
-	begin := leader.Reconciles
+	begin, looks := leader.Reconciles, 0
 	for i := range calm {
 		r.Tick(time.Second)
 		r.LetGo()
@@ -612,9 +612,12 @@ func (s *storm) settle(r *run) {
 		if r.catchUp(leader); leader.IsAwake() && !r.isWrong() {
 			leader.Reconcile()
 		}
+		if job := r.Job(); job != nil && job.Spec.Progress != nil {
+			looks++ // at the page of rank 0, once a second
+		}
 		if r.isWrong() || r.isSettled() {
 			break
 		}
 	}
-	r.rest(leader, leader.Reconciles-begin)
+	r.rest(leader, max(0, leader.Reconciles-begin-looks))
 }

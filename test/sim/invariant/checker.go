@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -62,6 +63,8 @@ type history struct {
 	inPlace map[int]bool
 	// answered are the restarts that users asked for and that were made.
 	answered map[string]bool
+	// retuned is whether a user has changed maxRestarts: a budget may be used up by that.
+	retuned  bool
 	groups   groups
 	backOffs backOffs
 	ranks    map[string]state.Slot
@@ -180,6 +183,7 @@ func (c *Checker) hearJob(change *server.Change) {
 		c.hearServed(change.Request, was, is)
 		h := c.of(is.UID)
 		h.begins.edited = c.world.Clock.Now()
+		h.retuned = h.retuned || !equality.Semantic.DeepEqual(was.Spec.Recovery.MaxRestarts, is.Spec.Recovery.MaxRestarts)
 		if n := total(&is.Spec); n != total(&was.Spec) {
 			h.scalings++
 			h.widest = max(h.widest, n)

@@ -100,7 +100,7 @@ func (c *Checker) checkWanted(name string, job *v1alpha1.TrainingJob, slot state
 		c.violate("10 a verdict is final: %s is created, the job is %s", name, job.Status.Phase)
 	case job.DeletionTimestamp != nil || job.Spec.IsSuspended() || is(job, v1alpha1.ConditionSuspended):
 		c.violate("4 no work without cause: %s is created, suspend %t, phase %s, deleted %v", name, job.Spec.IsSuspended(), job.Status.Phase, job.DeletionTimestamp)
-	case slices.ContainsFunc(job.Status.Budgets, func(b v1alpha1.Budget) bool { return b.Used > b.Limit }) && !isChargedLate(job):
+	case slices.ContainsFunc(job.Status.Budgets, func(b v1alpha1.Budget) bool { return b.Used > b.Limit }) && !isChargedLate(job) && !c.of(job.UID).retuned:
 		c.violate("4 no work without cause: %s is created, a budget is used up: %v", name, job.Status.Budgets)
 	case m == nil || lifeIn(job, memory, slot) != life:
 		c.violate("6 lives: %s is created, the present life is %v", name, lifeIn(job, memory, slot))
