@@ -263,27 +263,30 @@ func (c *Checker) seesEnded(job *v1alpha1.TrainingJob, i *v1alpha1.Incident) boo
 	return pod != nil && world.IsOver(pod)
 }
 
-// checkScope: as the framework and the role have it, unless a time ran out or a rule of the user's says otherwise. A pod that its
-// node turned away is restarted alone, as long as anybody can know that.
+// checkScope: as a rule of the user's says, else as the framework and the role have it, unless a time ran out.
 func (c *Checker) checkScope(h *history, job *v1alpha1.TrainingJob, i *v1alpha1.Incident) {
-	isOfJob := []string{v1alpha1.ReasonStartupDeadline, v1alpha1.ReasonDomainFull}
-	isCaused := []v1alpha1.Cause{v1alpha1.CauseHang, v1alpha1.CauseRequested, v1alpha1.CauseCompleted}
-	isJobs := slices.Contains(isOfJob, i.Reason) || slices.Contains(isCaused, i.Cause)
-	rule, isKnown := ruleFor(&job.Spec, &i.Failure)
-	if isJobs && (rule == nil || rule.Scope == "") || !isKnown {
-		return
+	isOfJob := slices.Contains([]string{v1alpha1.ReasonStartupDeadline, v1alpha1.ReasonDomainFull, v1alpha1.ReasonProgressStalled}, i.Reason)
+	isNone := i.Cause == v1alpha1.CauseRequested || i.Cause == v1alpha1.CauseCompleted
+	switch rule, isKnown := ruleFor(&job.Spec, &i.Failure); {
+	case !isKnown:
+	case rule != nil && rule.Scope != "":
+		if i.Scope != rule.Scope {
+			c.violate("8 exactly once: the restart of %s has scope %s, and a rule sets %s", i.Pod, i.Scope, rule.Scope)
+		}
+	case !isOfJob && !isNone:
+		c.checkOwnScope(h, job, i)
 	}
+}
+
+// checkOwnScope: a pod that its node turned away is restarted alone, as long as anybody can know that.
+func (c *Checker) checkOwnScope(h *history, job *v1alpha1.TrainingJob, i *v1alpha1.Incident) {
 	slot := state.Slot{Role: i.Role, Index: int(i.Index)}
 	want, rejected, ran := scopeOf(&job.Spec, slot), false, false
-	if rule != nil && rule.Scope != "" {
-		want = rule.Scope
-	}
 	for _, f := range h.fates[place{slot, lifeIn(job, memoryOf(job), slot)}] { // several if one was deleted before anybody saw it run
 		rejected, ran = rejected || f.rejected, ran || !f.rejected
 	}
-	byRule := rule != nil && rule.Scope != ""
-	alone := rejected && i.Scope == v1alpha1.ScopeReplica && !byRule
-	if rejected && !ran && c.seesEnded(job, i) && !byRule {
+	alone := rejected && i.Scope == v1alpha1.ScopeReplica
+	if rejected && !ran && c.seesEnded(job, i) {
 		want = v1alpha1.ScopeReplica
 	}
 	if i.Scope != want && !alone {

@@ -60,22 +60,31 @@ func (c *Checker) Due(slack time.Duration) {
 		return
 	}
 	b, now := &c.of(job.UID).begins, c.world.Clock.Now()
-	isOver := func(from time.Time, limit *int32) bool {
-		return limit != nil && now.Sub(from) > time.Duration(*limit)*time.Second+slack && now.Sub(b.edited) > slack
-	}
-	if !b.job.IsZero() && isOver(b.job.Add(b.suspended), job.Spec.RunPolicy.ActiveDeadlineSeconds) {
-		c.violate("27 deadlines come: the job is %s %v after its start, and activeDeadlineSeconds is %d", job.Status.Phase, now.Sub(b.job)-b.suspended, *job.Spec.RunPolicy.ActiveDeadlineSeconds)
-	}
-	attempt := int(job.Status.Attempt)
-	began, isBegun := b.attempts[attempt]
-	if b.ran[attempt] || !isBegun {
+	if now.Sub(b.edited) <= slack {
 		return
 	}
-	if limit := job.Spec.RunPolicy.StartupDeadlineSeconds; isOver(began, limit) && !hasChecks(&job.Spec) {
-		c.violate("27 deadlines come: attempt %d is %s %v after its first pod, and startupDeadlineSeconds is %d", attempt, job.Status.Phase, now.Sub(began), *limit)
+	limit := job.Spec.RunPolicy.ActiveDeadlineSeconds
+	if since := now.Sub(b.job) - b.suspended; !b.job.IsZero() && hasPassed(since-slack, limit) {
+		c.violate("27 deadlines come: the job is %s %v after its start, and activeDeadlineSeconds is %d", job.Status.Phase, since, *limit)
 	}
-	if s := job.Spec.Scheduling; s != nil && isOver(began, s.TimeoutSeconds) && job.Spec.Elastic == nil && c.lacksNode(job) {
-		c.violate("27 deadlines come: a pod of attempt %d has no node %v after the first one came, and scheduling.timeoutSeconds is %d", attempt, now.Sub(began), *s.TimeoutSeconds)
+	attempt := int(job.Status.Attempt)
+	if began, isBegun := b.attempts[attempt]; isBegun && !b.ran[attempt] {
+		c.checkAttemptDue(job, now.Sub(began), slack)
+	}
+}
+
+// hasPassed reports whether the time is longer than the limit, if there is one.
+func hasPassed(since time.Duration, limit *int32) bool {
+	return limit != nil && since > time.Duration(*limit)*time.Second
+}
+
+// checkAttemptDue checks the deadlines of an attempt that has not run in full that long after its first pod.
+func (c *Checker) checkAttemptDue(job *v1alpha1.TrainingJob, since, slack time.Duration) {
+	if limit := job.Spec.RunPolicy.StartupDeadlineSeconds; hasPassed(since-slack, limit) && !hasChecks(&job.Spec) {
+		c.violate("27 deadlines come: attempt %d is %s %v after its first pod, and startupDeadlineSeconds is %d", job.Status.Attempt, job.Status.Phase, since, *limit)
+	}
+	if s := job.Spec.Scheduling; s != nil && hasPassed(since-slack, s.TimeoutSeconds) && job.Spec.Elastic == nil && c.lacksNode(job) {
+		c.violate("27 deadlines come: a pod of attempt %d has no node %v after the first one came, and scheduling.timeoutSeconds is %d", job.Status.Attempt, since, *s.TimeoutSeconds)
 	}
 }
 

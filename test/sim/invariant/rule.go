@@ -31,18 +31,16 @@ func ruleFor(spec *v1alpha1.TrainingJobSpec, f *v1alpha1.Failure) (rule *v1alpha
 
 // mayMatch reports whether the matchers of the rule match all that the failure shows.
 func mayMatch(r *v1alpha1.RecoveryRule, f *v1alpha1.Failure) bool {
-	isSignal := func(signal int32) bool { return f.ExitCode != nil && *f.ExitCode == 128+signal }
-	isEnd := f.ExitCode != nil && (slices.Contains(ownEnds, f.Reason) || slices.Contains(forgotten, f.Reason))
-	switch {
-	case len(r.Roles) > 0 && !slices.Contains(r.Roles, f.Role):
-	case len(r.Reasons) > 0 && !slices.Contains(r.Reasons, f.Reason):
-	case (len(r.ExitCodes) > 0 || len(r.Signals) > 0 || r.ContainerName != "") && !isEnd:
-	case len(r.ExitCodes) > 0 && !slices.Contains(r.ExitCodes, *f.ExitCode):
-	case len(r.Signals) > 0 && !slices.ContainsFunc(r.Signals, isSignal):
-	default:
+	return (len(r.Roles) == 0 || slices.Contains(r.Roles, f.Role)) && (len(r.Reasons) == 0 || slices.Contains(r.Reasons, f.Reason)) && matchesEnd(r, f)
+}
+
+// matchesEnd reports whether the rule asks for no end of a container, or for that of the failure.
+func matchesEnd(r *v1alpha1.RecoveryRule, f *v1alpha1.Failure) bool {
+	if len(r.ExitCodes)+len(r.Signals) == 0 && r.ContainerName == "" {
 		return true
 	}
-	return false
+	isEnd := f.ExitCode != nil && (slices.Contains(ownEnds, f.Reason) || slices.Contains(forgotten, f.Reason))
+	return isEnd && (len(r.ExitCodes) == 0 || slices.Contains(r.ExitCodes, *f.ExitCode)) && (len(r.Signals) == 0 || slices.Contains(r.Signals, *f.ExitCode-128))
 }
 
 // isByRule reports whether a rule makes the failure what it is, or may do so.

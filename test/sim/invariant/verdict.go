@@ -69,10 +69,7 @@ func (c *Checker) checkFailed(h *history, before, after *v1alpha1.TrainingJob) {
 		c.violate("12 verdicts are earned: the job failed without a failure")
 		return
 	}
-	where, named := placeOf(after.Name, f.Pod, f.Attempt)
-	truly, reason := c.causeOf(h, where, before), after.Status.Reason
-	truly.loss = truly.loss || truly.exit || truly.fatal
-	switch reason {
+	switch after.Status.Reason {
 	case v1alpha1.ReasonMaxRestartsExceeded:
 		c.checkPrice(h, before, f)
 	case v1alpha1.ReasonNoProgress:
@@ -83,15 +80,25 @@ func (c *Checker) checkFailed(h *history, before, after *v1alpha1.TrainingJob) {
 		return
 	}
 	c.checkRule(before, f)
-	switch isRuled := isByRule(before, f); {
-	case named && reason == v1alpha1.ReasonFatalExit && truly.fatal:
-	case named && reason == v1alpha1.ReasonFailJobRule && truly.loss && isRuled:
-	case reason == v1alpha1.ReasonMaxRestartsExceeded || reason == v1alpha1.ReasonNoProgress:
-		if !named || !truly.exit && !(isRuled && truly.loss) {
-			c.violate("12 verdicts are earned: the job failed as %s for %s (%s %s), which did not happen", reason, f.Pod, f.Cause, f.Reason)
-		}
+	if !c.isEarned(h, before, after.Status.Reason, f) {
+		c.violate("12 verdicts are earned: the job failed as %s for %s (%s %s), which did not happen", after.Status.Reason, f.Pod, f.Cause, f.Reason)
+	}
+}
+
+// isEarned reports whether the pod of a failure truly ended so that the job may fail for that reason. A rule may call any end by another name.
+func (c *Checker) isEarned(h *history, before *v1alpha1.TrainingJob, reason string, f *v1alpha1.Failure) bool {
+	where, named := placeOf(before.Name, f.Pod, f.Attempt)
+	truly := c.causeOf(h, where, before)
+	byRule := isByRule(before, f) && (truly.loss || truly.exit || truly.fatal)
+	switch reason {
+	case v1alpha1.ReasonFatalExit:
+		return named && truly.fatal
+	case v1alpha1.ReasonFailJobRule:
+		return named && byRule
+	case v1alpha1.ReasonMaxRestartsExceeded, v1alpha1.ReasonNoProgress:
+		return named && (truly.exit || byRule)
 	default:
-		c.violate("12 verdicts are earned: the job failed as %s for %s (%s %s), which did not happen", reason, f.Pod, f.Cause, f.Reason)
+		return false
 	}
 }
 

@@ -37,7 +37,7 @@ func HasEnded(pod *corev1.Pod) bool {
 // End returns how the pod ended by itself: by its first container, which is the main one, or an init container that failed; nil if it goes on,
 // whatever its side-cars do. An eviction ends all containers.
 func End(pod *corev1.Pod) *corev1.ContainerStateTerminated {
-	if all := pod.Status.ContainerStatuses; len(all) > 0 && all[0].State.Terminated != nil && !(all[0].State.Terminated.ExitCode != 0 && startsAgain(pod, 0)) {
+	if all := pod.Status.ContainerStatuses; len(all) > 0 && all[0].State.Terminated != nil && (all[0].State.Terminated.ExitCode == 0 || !startsAgain(pod, 0)) {
 		return all[0].State.Terminated
 	}
 	for i := range pod.Status.InitContainerStatuses {
