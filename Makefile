@@ -343,8 +343,8 @@ some-bugs: ## the same for ten of them, drawn by the commit
 	.ci/progress "ten bugs, for the simulator to find" go test -count=1 -v -timeout 30m -tags bugs ./test/sim/bugs -bugs.some=10 -bugs.draw=$(shell git rev-parse HEAD)
 
 .PHONY: known
-known: ## play the drills of the simulator that are known to go wrong (test/sim/known.txt): each must still do so
-	go test -count=1 -v -timeout 30m ./test/sim -run 'TestKnown$$' -known
+known: ## play the drills and seeds of the simulator that are known to go wrong (test/sim/known.txt, known-seeds.txt): each must still do so
+	go test -count=1 -v -timeout 30m ./test/sim -run 'TestKnown(Seeds)?$$' -known
 
 .PHONY: race
 race: ## run the product's own tests with the race detector (needs a C compiler)

@@ -12,12 +12,13 @@ import (
 )
 
 var (
-	playKnown  = flag.Bool("known", false, "play the drills of known.txt: each must still go wrong")
-	renewKnown = flag.Bool("known.renew", false, "have TestDrills write known.txt anew, by the sentences of each defect")
+	playKnown  = flag.Bool("known", false, "play what known.txt and known-seeds.txt name: each must still go wrong")
+	renewKnown = flag.Bool("known.renew", false, "have TestDrills write known.txt, and TestSeeds known-seeds.txt anew, by the sentences of each defect")
 )
 
-// known are the defects of the product that drills find: known.txt. The file is to be empty.
+// known are the defects of the product that drills find: known.txt; or that seeds find: known-seeds.txt. The files are to be empty.
 type known struct {
+	file    string
 	comment string
 	defects []defect
 }
@@ -29,24 +30,26 @@ type defect struct {
 	draws []int64
 }
 
-func readKnown(t *testing.T) *known {
+func readKnown(t *testing.T) *known { return readKnownOf(t, "known.txt") }
+
+func readKnownOf(t *testing.T, file string) *known {
 	t.Helper()
-	text, err := os.ReadFile("known.txt")
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	entries := strings.Split(string(text), "\n== ")
-	k := &known{comment: strings.TrimSpace(entries[0])}
+	k := &known{file: file, comment: strings.TrimSpace(entries[0])}
 	for _, entry := range entries[1:] {
 		lines := strings.SplitN(strings.TrimSpace(entry), "\n", 3)
 		if len(lines) != 3 {
-			t.Fatalf("known.txt: %q has not three lines", entry)
+			t.Fatalf("%s: %q has not three lines", file, entry)
 		}
 		d := defect{name: lines[0], shows: regexp.MustCompile(lines[1])}
 		for _, field := range strings.Fields(lines[2]) {
 			draw, err := strconv.ParseInt(field, 10, 64)
 			if err != nil {
-				t.Fatalf("known.txt: %s: %v", d.name, err)
+				t.Fatalf("%s: %s: %v", file, d.name, err)
 			}
 			d.draws = append(d.draws, draw)
 		}
@@ -87,7 +90,7 @@ func (k *known) renew(t *testing.T, wrong map[int64]string) map[int64]string {
 			text += fmt.Sprintf("\n== %s\n%s\n%s\n", d.name, d.shows, strings.Trim(fmt.Sprint(d.draws), "[]"))
 		}
 	}
-	if err := os.WriteFile("known.txt", []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(k.file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return unknown
@@ -95,19 +98,25 @@ func (k *known) renew(t *testing.T, wrong map[int64]string) map[int64]string {
 
 // TestKnown plays the drills that are known to go wrong. One that does not is mended: its number leaves the file.
 func TestKnown(t *testing.T) {
-	k := readKnown(t)
-	if !*playKnown {
-		return // that the file can be read is what is shown
-	}
+	readKnown(t).mustGoWrong(t, func(draw int64) string {
+		r, drill := newDrill(draw, nil)
+		return drill.play(r)
+	})
+}
+
+// mustGoWrong plays the draws, if that was asked for. Else it shows that the file can be read.
+func (k *known) mustGoWrong(t *testing.T, play func(int64) string) {
 	for _, d := range k.defects {
+		if !*playKnown {
+			return
+		}
 		t.Run(strings.ReplaceAll(d.name, " ", "_"), func(t *testing.T) {
 			for _, draw := range d.draws {
-				r, drill := newDrill(draw, nil)
-				if wrong := drill.play(r); !d.shows.MatchString(wrong) {
-					t.Errorf("drill %d: %q, which is not the defect: take the number out of known.txt, if it is mended", draw, wrong)
+				if wrong := play(draw); !d.shows.MatchString(wrong) {
+					t.Errorf("%d: %q, which is not the defect: take the number out of %s, if it is mended", draw, wrong, k.file)
 				}
 			}
-			t.Logf("%d drills show it", len(d.draws))
+			t.Logf("%d show it", len(d.draws))
 		})
 	}
 }

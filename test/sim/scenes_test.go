@@ -93,7 +93,7 @@ func (d *drill) repair(r *run, anew bool) {
 		d.fail(r, "liveness: %s: the job is not suspended: %s", d.kind, r.Job().Status.Message)
 	}
 	if kept != "" && !slices.ContainsFunc(r.Pods(), func(pod *corev1.Pod) bool { return pod.Name == kept }) {
-		d.fail(r, "27 repairs: %s: a suspension deletes %s, whose log says why the job failed", d.kind, kept)
+		d.fail(r, "28 repairs: %s: a suspension deletes %s, whose log says why the job failed", d.kind, kept)
 	}
 	r.EditSpec(func(spec *v1alpha1.TrainingJobSpec) {
 		for role, replicas := range spec.ReplicaSpecs {
@@ -182,7 +182,7 @@ func (d *drill) missesStart(r *run) {
 	attempt := r.Job().Status.Attempt
 	d.until(r, restartsWithin, func(s *v1alpha1.TrainingJobStatus) bool { return s.Attempt > attempt })
 	if !d.until(r, deadline+promptly, func(s *v1alpha1.TrainingJobStatus) bool { return s.Attempt > attempt+1 }) {
-		d.fail(r, "28 deadlines come: %s: the job does not run in full within startupDeadlineSeconds, and no restart follows: %s", d.kind, r.Job().Status.Message)
+		d.fail(r, "27 deadlines come: %s: the job does not run in full within startupDeadlineSeconds, and no restart follows: %s", d.kind, r.Job().Status.Message)
 	}
 }
 
@@ -192,22 +192,37 @@ type obstacle struct {
 	put  func(r *run, pod *corev1.Pod)
 }
 
-// obstacles are what keeps a pod from running; code is what the API server answers where it refuses.
+// denied is what the API server answers with.
+const denied = "no more pods today"
+
+// obstacles are what keeps a pod from running; code is what the API server answers where it refuses, tries how often it does.
 func obstacles(code int32, tries *int) []obstacle {
 	return []obstacle{
 		{"ImagePullBackOff", func(r *run, pod *corev1.Pod) { r.NoImage[pod.Spec.Hostname] = true }},
 		{"Insufficient nvidia.com/gpu", func(r *run, pod *corev1.Pod) { r.Homeless[pod.Spec.Hostname] = true }},
-		{"scheduling gates", func(r *run, pod *corev1.Pod) { r.Gated[pod.Spec.Hostname] = true }},
-		{"no more pods today", func(r *run, pod *corev1.Pod) {
-			r.Server.Admit = func(q *server.Request) error {
-				if q.User != operator.User || q.Verb != server.Create || q.Kind != server.Pods || q.Object.(*corev1.Pod).Spec.Hostname != pod.Spec.Hostname {
-					return nil
-				}
+		{"scheduling gates", func(r *run, pod *corev1.Pod) {
+			r.Server.Admit = onCreate(pod, func(q *server.Request) error {
+				world.Gate(q)
+				return nil
+			})
+		}},
+		{denied, func(r *run, pod *corev1.Pod) {
+			r.Server.Admit = onCreate(pod, func(*server.Request) error {
 				*tries++
 				return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reasonsByCode[code],
-					Message: `admission webhook "pods.example.com" denied the request: no more pods today`}}
-			}
+					Message: `admission webhook "pods.example.com" denied the request: ` + denied}}
+			})
 		}},
+	}
+}
+
+// onCreate answers the operator's creates of further pods of the pod's replica.
+func onCreate(pod *corev1.Pod, answer func(*server.Request) error) func(*server.Request) error {
+	return func(q *server.Request) error {
+		if q.User != operator.User || q.Verb != server.Create || q.Kind != server.Pods || q.Object.(*corev1.Pod).Spec.Hostname != pod.Spec.Hostname {
+			return nil
+		}
+		return answer(q)
 	}
 }
 
@@ -223,7 +238,7 @@ func (d *drill) withhold(r *run) {
 	code := []int32{400, 403, 404, 409, 422, 429, 500, 503}[d.rng.IntN(8)]
 	all := obstacles(code, &tries)
 	o := all[d.rng.IntN(len(all))]
-	if o.word == "no more pods today" {
+	if o.word == denied {
 		d.story(r, "the API server answers with %d", code)
 	}
 	o.put(r, pod)
@@ -236,8 +251,8 @@ func (d *drill) withhold(r *run) {
 	}
 	clear(r.NoImage)
 	clear(r.Homeless)
-	clear(r.Gated)
 	r.Server.Admit = nil
+	r.OpenGates()
 	d.trains(r)
 }
 
@@ -253,7 +268,7 @@ func tells(word string) func(*v1alpha1.TrainingJobStatus) bool {
 // hold has somebody's finalizer keep a pod that has ended. The job goes on without it, and is not to delete it again and again.
 func (d *drill) hold(r *run) {
 	pod := d.anyPod(r, isNeeded)
-	r.HoldPod(pod)
+	r.Keep(pod)
 	r.DeletePod(world.User, r.pod(slotOf(pod)))
 	r.wait(3 * time.Second)
 	d.trains(r)
@@ -261,7 +276,7 @@ func (d *drill) hold(r *run) {
 	if n := d.deletes[pod.Name]; n > deletesAtMost {
 		d.fail(r, "19 frugal: %s: %s, which a finalizer keeps, is deleted %d times", d.kind, pod.Name, n)
 	}
-	r.ReleasePods()
+	r.LetGo()
 	d.trains(r)
 }
 
@@ -270,7 +285,7 @@ func slotOf(pod *corev1.Pod) string { return roleOf(pod) + "-" + pod.Labels[v1al
 // createAgain deletes the job while a finalizer keeps one of its pods, and creates it anew.
 func (d *drill) createAgain(r *run) {
 	pod := d.anyPod(r, isNeeded)
-	r.HoldPod(pod)
+	r.Keep(pod)
 	again := newJob()
 	again.Spec = *r.Job().Spec.DeepCopy()
 	r.DeleteJob(metav1.DeletePropagationBackground)
@@ -278,17 +293,17 @@ func (d *drill) createAgain(r *run) {
 		r.step()
 	}
 	if r.Job() != nil {
-		r.ReleasePods()
+		r.LetGo()
 		return // the quota's finalizer waits for the pod
 	}
 	d.forget()
 	r.Submit(again)
 	if !d.until(r, tellsWithin, func(s *v1alpha1.TrainingJobStatus) bool {
-		return s.Phase == v1alpha1.PhaseRunning || tells(world.Hold)(s)
+		return s.Phase == v1alpha1.PhaseRunning || tells(world.Keeper)(s)
 	}) {
 		d.fail(r, "24 what waits says for what: %s: the status does not name the finalizer of a former job's pod: %s", d.kind, r.Job().Status.Message)
 	}
-	r.ReleasePods()
+	r.LetGo()
 	d.trains(r)
 }
 
@@ -414,7 +429,7 @@ func (d *drill) outlastWindow(r *run) {
 	r.wait(window + time.Minute)
 	for _, b := range r.Job().Status.Budgets {
 		if b.Used > 0 {
-			d.fail(r, "23 budgets: %s: %s shows %d charges, and the last one is past its window", d.kind, b.Name, b.Used)
+			d.fail(r, "25 time is the observer's: %s: %s shows %d charges, and the last one is past its window", d.kind, b.Name, b.Used)
 		}
 	}
 }

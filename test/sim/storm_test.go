@@ -23,6 +23,8 @@ const (
 	calm   = 200 // ticks without, at most
 	// followsWithin is how many ticks without faults the pods of a job need at most to be as many as it has replicas.
 	followsWithin = 40
+	// stormySlack and calmSlack are how long after its time a deadline takes effect at most.
+	stormySlack, calmSlack = 15 * time.Second, 5 * time.Second
 	// reconcilesAtMost is how many reconciles a job needs at most, once nothing goes wrong any more.
 	reconcilesAtMost = 50
 )
@@ -172,6 +174,12 @@ type storm struct {
 	reelects int
 	// silence is in which storms a restart waits for a silent node; nil in others.
 	silence *silence
+	// unkind is what half of the storms have more; nil in others.
+	unkind *unkind
+	// refuses answers creates as quotas and policies do; nil for none.
+	refuses func(*server.Request) error
+	// fields are those that the storm's jobs had.
+	fields map[string]bool
 }
 
 var wrongs = append([]operator.Outcome{
@@ -220,7 +228,7 @@ func (s *storm) thaw(r *run) {
 // newStorm returns the run of a seed.
 func newStorm(seed int64, tell func(string)) (*run, *storm) {
 	rng := rand.New(rand.NewPCG(uint64(seed), 1))
-	s := &storm{rng: rng, lagAtMost: 1 + rng.IntN(8), rarely: 5 + rng.IntN(30), meddler: 8 + rng.IntN(60), reelects: 25}
+	s := &storm{rng: rng, lagAtMost: 1 + rng.IntN(8), rarely: 5 + rng.IntN(30), meddler: 8 + rng.IntN(60), reelects: 25, fields: map[string]bool{}}
 	if s.silence = newSilence(seed); s.silence != nil { // it shows only to a process that leads for some time, of a job that goes on
 		s.rarely, s.reelects = 10*s.rarely, 8*s.reelects
 	}
@@ -239,7 +247,11 @@ func newStorm(seed int64, tell func(string)) (*run, *storm) {
 		}
 	}
 	r.begin(tell)
-	job := seedJob(rng)
+	r.Server.Admit = func(request *server.Request) error { return s.admit(r, request) }
+	if s.unkind = newUnkind(seed); s.unkind != nil {
+		s.unkind.begin(r)
+	}
+	job := s.seedJob(r)
 	if seed%8 == 0 { // as restored from a backup
 		builder.FirstAttempt("7")(job)
 	}
@@ -247,7 +259,18 @@ func newStorm(seed int64, tell func(string)) (*run, *storm) {
 	return r, s
 }
 
-func seedJob(rng *rand.Rand) *v1alpha1.TrainingJob {
+// admit answers a request before the API server takes it.
+func (s *storm) admit(r *run, request *server.Request) error {
+	if s.refuses != nil {
+		if err := s.refuses(request); err != nil {
+			return err
+		}
+	}
+	return s.unkind.admit(r, request)
+}
+
+func (s *storm) seedJob(r *run) *v1alpha1.TrainingJob {
+	rng := s.rng
 	// there are three nodes only: a job that avoided all of them for a day would never end
 	forgive := builder.Recovery(func(r *v1alpha1.Recovery) { r.AvoidNodesSeconds = ptr.To(int32(rng.IntN(20))) })
 	options := append([]builder.JobOption{builder.BackOff(rng.IntN(3), 8), builder.MaxRestarts(rng.IntN(12)), forgive}, jobs[rng.IntN(len(jobs))]...)
@@ -266,7 +289,9 @@ func seedJob(rng *rand.Rand) *v1alpha1.TrainingJob {
 	if rng.IntN(5) == 0 {
 		options = append(options, builder.Served())
 	}
-	return newJob(options...)
+	job := newJob(s.unkind.draw(r, options)...)
+	builder.NoteFields(&job.Spec, s.fields)
+	return job
 }
 
 // newJob returns the job as a user sends it.
@@ -299,9 +324,11 @@ func (s *storm) ticks() int {
 func (s *storm) tick(r *run) {
 	r.Tick(time.Duration(50+s.rng.IntN(1500)) * time.Millisecond)
 	r.check.Served(false)
+	r.check.Due(stormySlack)
 	if s.silence == nil || s.rng.IntN(6) == 0 {
 		s.meddle(r)
 	}
+	s.unkind.tick(s, r)
 	r.deliver()
 	if s.silence != nil {
 		s.silence.tick(r)
@@ -346,9 +373,9 @@ func (s *storm) meddle(r *run) {
 	case 14, 15:
 		s.toggleNode(r)
 	case 16:
-		r.Server.Admit = s.admission()
+		s.refuses = s.admission()
 	case 17, 18, 19:
-		r.Server.Admit = nil
+		s.refuses = nil
 	case 20, 21:
 		r.NoNodes = !r.NoNodes
 	case 28, 29:
@@ -507,12 +534,12 @@ func (s *storm) takeAway(r *run, pod *corev1.Pod) {
 func (s *storm) again(r *run) {
 	ways := []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground}
 	if r.Job() == nil {
-		r.Submit(seedJob(s.rng))
+		r.Submit(s.seedJob(r))
 		return
 	}
 	r.DeleteJob(ways[s.rng.IntN(len(ways))])
 	if r.Job() == nil && s.rng.IntN(2) == 0 {
-		r.Submit(seedJob(s.rng))
+		r.Submit(s.seedJob(r))
 	}
 }
 
@@ -551,7 +578,8 @@ func (s *storm) monitor(r *run) {
 // settle ends the faults and lets the job come to its end.
 func (s *storm) settle(r *run) {
 	s.calm, r.late, r.frozen = true, nil, nil
-	r.Server.Admit, r.Server.Unserved, r.NoNodes, r.Room = nil, nil, false, 0
+	s.refuses, r.Server.Unserved, r.NoNodes, r.Room = nil, nil, false, 0
+	s.unkind.calm(r)
 	clear(r.Rejecting)
 	clear(r.Deaf)
 	clear(r.NoImage)
@@ -572,16 +600,24 @@ func (s *storm) settle(r *run) {
 	r.Suspend(false)
 	leader := r.leader()
 	r.start(leader)
-	begin := leader.Reconciles
+	begin, looks := leader.Reconciles, 0
 	for i := range calm {
 		r.Tick(time.Second)
+		r.LetGo()
+		r.OpenGates()
 		r.check.Served(i > followsWithin)
+		if i > followsWithin {
+			r.check.Due(calmSlack)
+		}
 		if r.catchUp(leader); leader.IsAwake() && !r.isWrong() {
 			leader.Reconcile()
+		}
+		if job := r.Job(); job != nil && job.Spec.Progress != nil {
+			looks++ // at the page of rank 0, once a second
 		}
 		if r.isWrong() || r.isSettled() {
 			break
 		}
 	}
-	r.rest(leader, leader.Reconciles-begin)
+	r.rest(leader, max(0, leader.Reconciles-begin-looks))
 }

@@ -2,8 +2,10 @@ package invariant
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -27,6 +29,8 @@ type Checker struct {
 	// writer is the decision behind the write that is being checked, nil if it is not an operator's.
 	writer *operator.Decision
 	jobs   map[types.UID]*history
+	// saidNow are the Events of the pass that emitted the last one.
+	saidNow said
 	// asServed is the look of the Kubeflow job's controller since when the TrainingJob differs from the Kubeflow job, if it does.
 	asServed int
 }
@@ -50,6 +54,8 @@ type history struct {
 
 	told, happened map[string]int
 	restarts       restarts
+	books          books
+	begins         begins
 	heard          *heard
 	rendezvous     map[int]string
 	ports          map[int]string
@@ -57,6 +63,8 @@ type history struct {
 	inPlace map[int]bool
 	// answered are the restarts that users asked for and that were made.
 	answered map[string]bool
+	// retuned is whether a user has changed maxRestarts: a budget may be used up by that.
+	retuned  bool
 	groups   groups
 	backOffs backOffs
 	ranks    map[string]state.Slot
@@ -96,6 +104,8 @@ func (c *Checker) of(uid types.UID) *history {
 			fates: map[place][]*fate{}, byPod: map[types.UID]*fate{}, uncanny: uncannyPods{},
 			told: map[string]int{}, happened: map[string]int{}, rendezvous: map[int]string{}, ports: map[int]string{}, inPlace: map[int]bool{}, answered: map[string]bool{}, ranks: map[string]state.Slot{},
 			restarts: restarts{said: map[int32][]v1alpha1.Incident{}, told: map[int32]int{}},
+			books:    books{charges: map[int32]charge{}},
+			begins:   begins{attempts: map[int]time.Time{}, ran: map[int]bool{}},
 			backOffs: backOffs{own: map[state.Slot]row{}},
 			groups:   groups{attempts: map[types.UID]int{}, meddled: map[types.UID]bool{}},
 		}
@@ -172,6 +182,8 @@ func (c *Checker) hearJob(change *server.Change) {
 	default:
 		c.hearServed(change.Request, was, is)
 		h := c.of(is.UID)
+		h.begins.edited = c.world.Clock.Now()
+		h.retuned = h.retuned || !equality.Semantic.DeepEqual(was.Spec.Recovery.MaxRestarts, is.Spec.Recovery.MaxRestarts)
 		if n := total(&is.Spec); n != total(&was.Spec) {
 			h.scalings++
 			h.widest = max(h.widest, n)

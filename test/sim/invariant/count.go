@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -51,8 +52,8 @@ func one(yes bool) int {
 func (c *Checker) checkIncident(h *history, before *v1alpha1.TrainingJob, i *v1alpha1.Incident) {
 	slot := state.Slot{Role: i.Role, Index: int(i.Index)}
 	where := place{slot, lifeIn(before, memoryOf(before), slot)}
-	if i.Reason == v1alpha1.ReasonStartupDeadline || i.Cause == v1alpha1.CauseHang {
-		c.checkTimeRanOut(before, i)
+	if isTimeRanOut(&i.Failure) {
+		c.checkTimeRanOut(before, &i.Failure)
 		return
 	}
 	if i.Cause == v1alpha1.CauseCompleted {
@@ -104,10 +105,14 @@ func (c *Checker) checkRequested(h *history, before *v1alpha1.TrainingJob, i *v1
 	h.answered[words] = true
 }
 
-// checkCause asks whether the life broke of the cause.
+// checkCause asks whether the life broke of the cause. A rule may call any end by another name.
 func (c *Checker) checkCause(h *history, job *v1alpha1.TrainingJob, where place, f *v1alpha1.Failure) {
 	truly := c.causeOf(h, where, job)
-	truly.loss = truly.loss || truly.exit && isLossByRule(job, f)
+	if isByRule(job, f) {
+		one := truly.loss || truly.exit || truly.fatal
+		truly = causes{loss: one, exit: one}
+	}
+	c.checkRule(job, f)
 	switch f.Cause {
 	case v1alpha1.CauseInfrastructure, v1alpha1.CausePreempted:
 		if !truly.loss {
@@ -122,23 +127,33 @@ func (c *Checker) checkCause(h *history, job *v1alpha1.TrainingJob, where place,
 	}
 }
 
-// isLossByRule reports whether a rule of the user's calls the exit a loss.
-func isLossByRule(job *v1alpha1.TrainingJob, f *v1alpha1.Failure) bool {
-	return f.ExitCode != nil && slices.ContainsFunc(job.Spec.Recovery.Rules, func(r v1alpha1.RecoveryRule) bool {
-		return slices.Contains(r.ExitCodes, *f.ExitCode) && (r.Cause == v1alpha1.CauseInfrastructure || r.Cause == v1alpha1.CausePreempted)
-	})
+// isTimeRanOut reports whether no replica failed by itself: a deadline passed, or the progress stalled.
+func isTimeRanOut(f *v1alpha1.Failure) bool {
+	return f.Reason == v1alpha1.ReasonStartupDeadline || f.Reason == v1alpha1.ReasonProgressStalled
 }
 
-func (c *Checker) checkTimeRanOut(job *v1alpha1.TrainingJob, i *v1alpha1.Incident) {
+func (c *Checker) checkTimeRanOut(job *v1alpha1.TrainingJob, f *v1alpha1.Failure) {
 	limit := int64(ptr.Deref(job.Spec.RunPolicy.StartupDeadlineSeconds, 1<<30))
 	since := job.Status.StartTime
-	if i.Cause == v1alpha1.CauseHang {
+	if f.Reason == v1alpha1.ReasonProgressStalled {
 		limit = int64(job.Spec.Progress.StallAfterSeconds)
 		since = job.Status.RunningTime
 		c.checkCanReport(job, limit)
 	}
 	if since == nil || c.world.Clock.Since(since.Time) < time.Duration(limit)*time.Second {
-		c.violate("12 verdicts are earned: the job restarts because of a time (%s) that is not over", i.Reason)
+		c.violate("12 verdicts are earned: the job restarts because of a time (%s) that is not over", f.Reason)
+	}
+	if f.Reason == v1alpha1.ReasonStartupDeadline {
+		c.checkAttemptIsLate(job, time.Duration(limit)*time.Second)
+	}
+}
+
+// checkAttemptIsLate: the deadline counts from the attempt's first pod. Pods that restart in place are older than the attempt.
+func (c *Checker) checkAttemptIsLate(job *v1alpha1.TrainingJob, limit time.Duration) {
+	h, attempt := c.of(job.UID), int(job.Status.Attempt)
+	since := c.decided().Sub(h.begins.attempts[attempt])
+	if !h.begins.attempts[attempt].IsZero() && !h.inPlace[attempt] && since < limit-time.Second {
+		c.violate("12 verdicts are earned: the job restarts %v after the first pod of attempt %d, and startupDeadlineSeconds are %v", since, attempt, limit)
 	}
 }
 
@@ -178,6 +193,9 @@ func (c *Checker) checkAmended(h *history, before, after *v1alpha1.TrainingJob, 
 		was := &before.Status.Incidents[at]
 		if again := was.Explained && is.Pod == was.Pod && is.Cause == was.Cause; !is.Explained || again {
 			continue // stronger evidence may explain it once more
+		}
+		if equality.Semantic.DeepEqual(is.Failure, was.Failure) && is.Charged == was.Charged {
+			c.violate("8 exactly once: the incident of %s counts as explained, and nothing of it changes", is.Pod)
 		}
 		h.happened[v1alpha1.EventIncidentExplained]++
 		change += one(is.Charged) - one(was.Charged)
@@ -245,15 +263,23 @@ func (c *Checker) seesEnded(job *v1alpha1.TrainingJob, i *v1alpha1.Incident) boo
 	return pod != nil && world.IsOver(pod)
 }
 
-// checkScope: as the framework and the role have it, unless a time ran out or a rule of the user's says otherwise. A pod that its
-// node turned away is restarted alone, as long as anybody can know that.
+// checkScope: as a rule of the user's says, else as the framework and the role have it, unless a time ran out.
 func (c *Checker) checkScope(h *history, job *v1alpha1.TrainingJob, i *v1alpha1.Incident) {
-	isOfJob := []string{v1alpha1.ReasonStartupDeadline, v1alpha1.ReasonDomainFull}
-	isCaused := []v1alpha1.Cause{v1alpha1.CauseHang, v1alpha1.CauseRequested, v1alpha1.CauseCompleted}
-	isJobs := slices.Contains(isOfJob, i.Reason) || slices.Contains(isCaused, i.Cause)
-	if len(job.Spec.Recovery.Rules) > 0 || isJobs {
-		return
+	isOfJob := slices.Contains([]string{v1alpha1.ReasonStartupDeadline, v1alpha1.ReasonDomainFull, v1alpha1.ReasonProgressStalled}, i.Reason)
+	isNone := i.Cause == v1alpha1.CauseRequested || i.Cause == v1alpha1.CauseCompleted
+	switch rule, isKnown := ruleFor(&job.Spec, &i.Failure); {
+	case !isKnown:
+	case rule != nil && rule.Scope != "":
+		if i.Scope != rule.Scope {
+			c.violate("8 exactly once: the restart of %s has scope %s, and a rule sets %s", i.Pod, i.Scope, rule.Scope)
+		}
+	case !isOfJob && !isNone:
+		c.checkOwnScope(h, job, i)
 	}
+}
+
+// checkOwnScope: a pod that its node turned away is restarted alone, as long as anybody can know that.
+func (c *Checker) checkOwnScope(h *history, job *v1alpha1.TrainingJob, i *v1alpha1.Incident) {
 	slot := state.Slot{Role: i.Role, Index: int(i.Index)}
 	want, rejected, ran := scopeOf(&job.Spec, slot), false, false
 	for _, f := range h.fates[place{slot, lifeIn(job, memoryOf(job), slot)}] { // several if one was deleted before anybody saw it run

@@ -19,7 +19,7 @@ import (
 
 // checkCreate holds the create of a pod against the job.
 func (c *Checker) checkCreate(r *server.Request, pod *corev1.Pod, d *operator.Decision) {
-	h := c.of(d.UID())
+	h, sent := c.of(d.UID()), world.Sent(r.Object.(*corev1.Pod))
 	slot, life, named := parsePodName(d.From.Name, pod.Name)
 	if !named {
 		c.violate("1 identity: %s is no name of a pod of %s", pod.Name, d.From.Name)
@@ -37,17 +37,17 @@ func (c *Checker) checkCreate(r *server.Request, pod *corev1.Pod, d *operator.De
 	c.checkFuture(pod.Name, d, slot, life)
 	if strict {
 		c.checkFence(pod)
-		c.checkNumber(h, r.Object.(*corev1.Pod), slot)
+		c.checkNumber(h, sent, slot)
 		c.checkBound(h, job)
 	}
 	if strict || h.resumes == 0 { // who comes late may have read the job as it was before it was suspended and changed
-		c.checkRendezvous(h, r.Object.(*corev1.Pod), d.From, slot, life)
-		c.checkMeeting(h, r.Object.(*corev1.Pod), d.From, life)
+		c.checkRendezvous(h, sent, d.From, slot, life)
+		c.checkMeeting(h, sent, d.From, life)
 	}
 	stays := strict && c.world.Job().DeletionTimestamp.IsZero() // else the garbage collector takes the job's other children away meanwhile
 	c.checkGang(h, pod, d, life, stays)
-	c.checkProvenance(r.Object.(*corev1.Pod), d.From, slot)
-	c.checkPlacement(r.Object.(*corev1.Pod), d)
+	c.checkProvenance(sent, d.From, slot)
+	c.checkPlacement(sent, d)
 	if stays { // who comes late may come when the job is gone, and its key with it
 		c.checkKey(pod, d.From)
 	}
@@ -100,7 +100,7 @@ func (c *Checker) checkWanted(name string, job *v1alpha1.TrainingJob, slot state
 		c.violate("10 a verdict is final: %s is created, the job is %s", name, job.Status.Phase)
 	case job.DeletionTimestamp != nil || job.Spec.IsSuspended() || is(job, v1alpha1.ConditionSuspended):
 		c.violate("4 no work without cause: %s is created, suspend %t, phase %s, deleted %v", name, job.Spec.IsSuspended(), job.Status.Phase, job.DeletionTimestamp)
-	case slices.ContainsFunc(job.Status.Budgets, func(b v1alpha1.Budget) bool { return b.Used > b.Limit }) && !isChargedLate(job):
+	case slices.ContainsFunc(job.Status.Budgets, func(b v1alpha1.Budget) bool { return b.Used > b.Limit }) && !isChargedLate(job) && !c.of(job.UID).retuned:
 		c.violate("4 no work without cause: %s is created, a budget is used up: %v", name, job.Status.Budgets)
 	case m == nil || lifeIn(job, memory, slot) != life:
 		c.violate("6 lives: %s is created, the present life is %v", name, lifeIn(job, memory, slot))

@@ -6,7 +6,7 @@
 //	13 success is not lost        14 back-off   15 rendezvous             16 provenance  17 gang     18 no leak
 //	19 frugal      20 bounded     21 one writer: 1 to 20 hold with two  22 blame is true
 //	23 a verdict needs its price  24 what waits says for what            25 time is the observer's
-//	26 served
+//	26 served      27 deadlines come
 //
 // What is right is written down here and in test/sim/ledger from the documents (promise.go), and asked of no code of the product. The
 // ledger has the rules that read no more than two versions of a job or two of its pods; here are those that need to know what truly

@@ -55,6 +55,8 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 	c.notePlace(f, pod)
 	f.noteProcess(pod)
 	if was == nil {
+		_, life, _ := parsePodName(ledger.OwnerOf(pod).Name, pod.Name)
+		h.begins.notePod(life.Attempt, c.world.Clock.Now())
 		return
 	}
 	ref := ledger.OwnerOf(pod)

@@ -2,6 +2,7 @@ package invariant
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -26,8 +27,13 @@ func isAvoided(job *v1alpha1.TrainingJob, node string) bool {
 	return slices.ContainsFunc(job.Status.AvoidedNodes, func(n v1alpha1.AvoidedNode) bool { return n.Name == node })
 }
 
-// checkPlacement: a new pod prefers all other nodes to each ill one, and to no other but those that the job avoids; it excludes
-// those alone that are lost or silent, so that it can run wherever there is room.
+// isAvoidedAt reports whether the job, as it was read, avoids the node at that time.
+func isAvoidedAt(job *v1alpha1.TrainingJob, node string, at time.Time) bool {
+	return slices.ContainsFunc(job.Status.AvoidedNodes, func(n v1alpha1.AvoidedNode) bool { return n.Name == node && at.Before(n.ExpirationTime.Time) })
+}
+
+// checkPlacement: a new pod prefers all other nodes to each ill one and to those that the job avoids, and to no other; the scheduler
+// heeds that while another node has room. It excludes those alone that are lost or silent, so that it can run wherever there is room.
 func (c *Checker) checkPlacement(pod *corev1.Pod, d *operator.Decision) {
 	if d.Late {
 		return
@@ -41,6 +47,8 @@ func (c *Checker) checkPlacement(pod *corev1.Pod, d *operator.Decision) {
 		switch shuns := scheduler.Avoids(pod, node.Name); {
 		case isIll && !shuns:
 			c.violate("22 blame is true: %s is created and does not prefer other nodes to %s, which is unhealthy", pod.Name, node.Name)
+		case !shuns && isAvoidedAt(d.From, node.Name, d.At):
+			c.violate("22 blame is true: %s is created and does not prefer other nodes to %s, which the job avoids", pod.Name, node.Name)
 		case shuns && !isIll && !isAvoided(d.From, node.Name) && !c.seemsSilent(node.Name, d):
 			c.violate("22 blame is true: %s is created and prefers others to %s, which the job does not avoid and which is well", pod.Name, node.Name)
 		}

@@ -38,12 +38,16 @@ func (c *Checker) checkJoined(before, after *v1alpha1.TrainingJob, joiners []sta
 
 // roleBroke reports whether the slot's life has truly broken. If the role restarts as a whole, any of its lives may have broken.
 func (c *Checker) roleBroke(h *history, job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) bool {
+	broke := func(p place) bool { // a rule may have a permanent exit restarted
+		truly := c.causeOf(h, p, job)
+		return truly.exit || truly.fatal && len(job.Spec.Recovery.Rules) > 0
+	}
 	if scopeOf(&job.Spec, slot) != v1alpha1.ScopeRole {
-		return c.causeOf(h, place{slot, life}, job).exit
+		return broke(place{slot, life})
 	}
 	for i := range int(job.Spec.Replicas(slot.Role)) {
 		other := state.Slot{Role: slot.Role, Index: i}
-		if c.causeOf(h, place{other, lifeIn(job, memoryOf(job), other)}, job).exit {
+		if broke(place{other, lifeIn(job, memoryOf(job), other)}) {
 			return true
 		}
 	}

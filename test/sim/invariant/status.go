@@ -38,6 +38,7 @@ func (c *Checker) checkStatus(before, after *v1alpha1.TrainingJob, d *operator.D
 	c.violateAll(ledger.Statuses(was, now, after))
 	h.restarts.note(now)
 	h.noteMethod(before, after)
+	h.begins.note(before, after, c.decided())
 	c.checkBounded(now)
 	h.noteTransitions(before, after)
 	h.noteAvoided(&before.Status, &after.Status, c.world.Clock.Now())
@@ -54,7 +55,9 @@ func (c *Checker) checkStatus(before, after *v1alpha1.TrainingJob, d *operator.D
 	c.checkBackOff(h, before, after)
 	c.checkSuccesses(h, before, after)
 	c.checkVerdict(h, before, after)
+	c.checkGivenUp(h, before, after)
 	c.checkStop(before, after, d)
+	h.books.note(before, after, c.decided())
 }
 
 // begun returns a job that had no status as it is to begin: in the attempt that its annotation promises, 0 without one.
@@ -171,6 +174,22 @@ func (h *history) noteRecovery(was, now *v1alpha1.TrainingJobStatus) {
 	}
 }
 
+// said are the Events of one pass.
+type said struct {
+	pass *operator.Decision
+	all  map[string]bool
+}
+
+// isNew reports whether the pass has not emitted the Event yet.
+func (s *said) isNew(pass *operator.Decision, event string) bool {
+	if s.pass != pass {
+		s.pass, s.all = pass, map[string]bool{}
+	}
+	isNew := !s.all[event]
+	s.all[event] = true
+	return isNew
+}
+
 // untold are the reasons of Events that tell of no transition of the status.
 var untold = []string{v1alpha1.EventEnvConflict, v1alpha1.EventDeletionRefused}
 
@@ -183,6 +202,9 @@ func (c *Checker) Event(d *operator.Decision, reason, note string) {
 		return
 	}
 	h := c.of(d.UID())
+	if !c.saidNow.isNew(d, reason+" "+note) {
+		c.violate("20 bounded: Event %s (%s) is emitted twice in one pass", reason, note)
+	}
 	if h.told[reason]++; h.told[reason] > h.happened[reason] {
 		c.violate("20 bounded: Event %s (%s) is emitted for the %dth time, it has happened %d times", reason, note, h.told[reason], h.happened[reason])
 	}

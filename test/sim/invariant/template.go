@@ -91,7 +91,7 @@ func (c *Checker) checkProvenance(pod *corev1.Pod, job *v1alpha1.TrainingJob, sl
 	if n := len(template.Spec.Tolerations); len(got.Tolerations) >= n {
 		got.Tolerations = got.Tolerations[:n]
 	}
-	if len(job.Status.AvoidedNodes) > 0 || pod.Annotations[v1alpha1.AnnotationExcludedNodes] != "" || c.writer.Late || c.knowsIll() {
+	if pod.Annotations[v1alpha1.AnnotationExcludedNodes] != "" || c.mayPrefer(job) {
 		got.Affinity = template.Spec.Affinity
 	}
 	if !equality.Semantic.DeepEqual(&template.Spec, &got) {
@@ -103,6 +103,12 @@ func (c *Checker) checkProvenance(pod *corev1.Pod, job *v1alpha1.TrainingJob, sl
 			c.violate("16 provenance: %s has the label %s=%s from nowhere", pod.Name, name, value)
 		}
 	}
+}
+
+// mayPrefer reports whether a pod may prefer some nodes: others than those that are avoided, ill or silent, or those of one domain.
+func (c *Checker) mayPrefer(job *v1alpha1.TrainingJob) bool {
+	prefersDomain := job.Spec.Scheduling != nil && job.Spec.Scheduling.Topology != nil && !requiresDomain(&job.Spec)
+	return len(job.Status.AvoidedNodes) > 0 || c.writer.Late || c.knowsIll() || prefersDomain
 }
 
 // own returns the template's word for what is the template's, or else the job's; what is neither stays.

@@ -69,40 +69,36 @@ func (c *Checker) checkFailed(h *history, before, after *v1alpha1.TrainingJob) {
 		c.violate("12 verdicts are earned: the job failed without a failure")
 		return
 	}
-	where, named := placeOf(after.Name, f.Pod, f.Attempt)
-	truly := c.causeOf(h, where, before)
-	if after.Status.Reason == v1alpha1.ReasonMaxRestartsExceeded {
-		c.checkPrice(before, f)
+	switch after.Status.Reason {
+	case v1alpha1.ReasonMaxRestartsExceeded:
+		c.checkPrice(h, before, f)
+	case v1alpha1.ReasonNoProgress:
+		c.checkStuck(h, before, after)
 	}
-	switch {
-	case f.Cause == v1alpha1.CauseStartup || f.Cause == v1alpha1.CauseHang || after.Status.Reason == v1alpha1.ReasonNoProgress:
-	case named && after.Status.Reason == v1alpha1.ReasonFatalExit && truly.fatal:
-	case named && after.Status.Reason == v1alpha1.ReasonMaxRestartsExceeded && truly.exit:
-	default:
+	if isTimeRanOut(f) {
+		c.checkTimeRanOut(before, f)
+		return
+	}
+	c.checkRule(before, f)
+	if !c.isEarned(h, before, after.Status.Reason, f) {
 		c.violate("12 verdicts are earned: the job failed as %s for %s (%s %s), which did not happen", after.Status.Reason, f.Pod, f.Cause, f.Reason)
 	}
 }
 
-// checkPrice checks invariant 23: the job fails by a budget only after as many charged restarts as its limit were made.
-func (c *Checker) checkPrice(before *v1alpha1.TrainingJob, f *v1alpha1.Failure) {
-	recovery := &before.Spec.Recovery
-	limit, name := int(ptr.Deref(recovery.MaxRestarts, 10)), v1alpha1.BudgetRestarts
-	switch f.Cause {
-	case v1alpha1.CauseOOM:
-		limit, name = int(*recovery.MaxOOMRestarts), v1alpha1.BudgetOOMRestarts
-	case v1alpha1.CauseHang:
-		limit, name = int(*recovery.MaxHangRestarts), v1alpha1.BudgetHangRestarts
-	case v1alpha1.CauseInfrastructure, v1alpha1.CausePreempted:
-		limit, name = 100, v1alpha1.BudgetRuleMadeLosses
-	}
-	made := 0
-	for _, charges := range before.Status.Memory.Charges {
-		if charges.Name == name {
-			made = len(charges.Times)
-		}
-	}
-	if made < limit {
-		c.violate("23 a verdict needs its price: the job failed because %s (%d) is used up, after %d charged restarts", name, limit, made)
+// isEarned reports whether the pod of a failure truly ended so that the job may fail for that reason. A rule may call any end by another name.
+func (c *Checker) isEarned(h *history, before *v1alpha1.TrainingJob, reason string, f *v1alpha1.Failure) bool {
+	where, named := placeOf(before.Name, f.Pod, f.Attempt)
+	truly := c.causeOf(h, where, before)
+	byRule := isByRule(before, f) && (truly.loss || truly.exit || truly.fatal)
+	switch reason {
+	case v1alpha1.ReasonFatalExit:
+		return named && truly.fatal
+	case v1alpha1.ReasonFailJobRule:
+		return named && byRule
+	case v1alpha1.ReasonMaxRestartsExceeded, v1alpha1.ReasonNoProgress:
+		return named && (truly.exit || byRule)
+	default:
+		return false
 	}
 }
 

@@ -34,34 +34,18 @@ func HasEnded(pod *corev1.Pod) bool {
 	return len(pod.Status.ContainerStatuses) > 0
 }
 
-// End returns how the pod ended by itself: its first container that failed, else any if all are done; nil if it goes on.
+// End returns how the pod ended by itself: by its first container, which is the main one, or an init container that failed; nil if it goes on,
+// whatever its side-cars do. An eviction ends all containers.
 func End(pod *corev1.Pod) *corev1.ContainerStateTerminated {
-	var first *corev1.ContainerStateTerminated
-	for i := range accountable(pod) {
-		end := pod.Status.ContainerStatuses[i].State.Terminated
-		if end != nil && end.ExitCode != 0 && !startsAgain(pod, i) && (first == nil || end.FinishedAt.Before(&first.FinishedAt)) {
-			first = end
-		}
+	if all := pod.Status.ContainerStatuses; len(all) > 0 && all[0].State.Terminated != nil && (all[0].State.Terminated.ExitCode == 0 || !startsAgain(pod, 0)) {
+		return all[0].State.Terminated
 	}
 	for i := range pod.Status.InitContainerStatuses {
-		if end := pod.Status.InitContainerStatuses[i].State.Terminated; first == nil && end != nil && end.ExitCode != 0 && !isSideCar(pod, i) {
-			first = end
+		if end := pod.Status.InitContainerStatuses[i].State.Terminated; end != nil && end.ExitCode != 0 && !isSideCar(pod, i) {
+			return end
 		}
 	}
-	if first == nil && accountable(pod) == 1 { // the main container decides, whatever side-cars do
-		return pod.Status.ContainerStatuses[0].State.Terminated
-	}
-	return first
-}
-
-// accountable returns how many containers of the pod, from the first on, matter by how they end: when the first has exited with 0 for good,
-// the others do not.
-func accountable(pod *corev1.Pod) int {
-	all := pod.Status.ContainerStatuses
-	if len(all) > 0 && all[0].State.Terminated != nil && all[0].State.Terminated.ExitCode == 0 && !startsAgain(pod, 0) {
-		return 1
-	}
-	return len(all)
+	return nil
 }
 
 // isSideCar reports whether the i-th init container goes on beside the others, and is started again whenever it ends.
@@ -150,11 +134,14 @@ func (w *World) terminated(pod *corev1.Pod, code int32, message string) corev1.C
 	return corev1.ContainerState{Terminated: end}
 }
 
+// phaseAfter returns the phase of a pod whose containers have all ended: one that failed is enough, whichever it is.
 func phaseAfter(pod *corev1.Pod) corev1.PodPhase {
-	if End(pod).ExitCode == 0 {
-		return corev1.PodSucceeded
+	for i := range pod.Status.ContainerStatuses {
+		if end := pod.Status.ContainerStatuses[i].State.Terminated; end == nil || end.ExitCode != 0 {
+			return corev1.PodFailed
+		}
 	}
-	return corev1.PodFailed
+	return corev1.PodSucceeded
 }
 
 // outOfMemory says that the pod, which has just ended, ended for want of memory.
@@ -175,7 +162,7 @@ func (w *World) StartError(pod *corev1.Pod) {
 	if w.isByChance(w.Habits.Programless) {
 		words = NoProgram
 	}
-	w.say("kubelet: %s cannot be started", pod.Name)
+	w.say("kubelet: %s cannot be started: %.60s", pod.Name, words)
 	w.endedAt[pod.UID] = w.Clock.Now()
 	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
 		end := w.terminated(pod, 128, words)
@@ -253,7 +240,7 @@ func (w *World) finish(pod *corev1.Pod) {
 	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
 		for i := range pod.Status.ContainerStatuses {
 			if c := &pod.Status.ContainerStatuses[i]; c.State.Terminated == nil {
-				c.State = w.terminated(pod, 0, "")
+				c.State = w.terminated(pod, w.Habits.SideCarCode, "")
 			}
 		}
 	})
@@ -274,6 +261,7 @@ func (w *World) fail(pod *corev1.Pod) {
 		message = cmp.Or([]string{"Connection closed by peer", "", "Connection refused, trying again; step 1", ""}[w.Chance.IntN(4)], message)
 	}
 	if w.Exit(pod, code, message); code == 137 && w.oneIn(5) {
+		w.say("kubelet: %s ran out of memory", pod.Name)
 		w.outOfMemory(pod)
 	}
 }

@@ -36,6 +36,7 @@ func (w *World) EvictInTwo(pod *corev1.Pod) {
 
 // EvictForNode does the same for the sake of the node, which lacks memory or storage.
 func (w *World) EvictForNode(pod *corev1.Pod) {
+	w.say("kubelet: %s is evicted for the sake of its node", pod.Name)
 	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
 		setCondition(&pod.Status, corev1.DisruptionTarget, "TerminationByKubelet", "The node was low on resource: memory.")
 		pod.Status.Conditions[len(pod.Status.Conditions)-1].LastTransitionTime = w.second()

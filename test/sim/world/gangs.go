@@ -21,7 +21,7 @@ func (w *World) scheduleGangs() {
 	members := map[client.ObjectKey][]*corev1.Pod{}
 	waits := map[client.ObjectKey]bool{}
 	for _, pod := range w.Pods() {
-		if name := server.GroupOf(pod); name != "" && !IsOver(pod) { // the scheduler forgets pods that have ended
+		if name := server.GroupOf(pod); name != "" && !IsOver(pod) && !isGated(pod) { // the scheduler forgets pods that have ended
 			key := client.ObjectKey{Namespace: pod.Namespace, Name: name}
 			members[key] = append(members[key], pod)
 			waits[key] = waits[key] || pod.Spec.NodeName == ""

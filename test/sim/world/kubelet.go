@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -58,6 +59,9 @@ func (w *World) place(pod *corev1.Pod) {
 	switch {
 	case IsOver(pod):
 		w.letGo(pod)
+	case pod.DeletionTimestamp != nil:
+	case isGated(pod):
+		w.tellGated(pod)
 	case server.GroupOf(pod) == "": // else the scheduler takes the group as one
 		w.schedule(pod)
 	}
@@ -93,6 +97,9 @@ func (w *World) cannotStart(pod *corev1.Pod) bool {
 // initialize runs the init containers, of which those that go on beside the others stay; one may fail.
 func (w *World) initialize(pod *corev1.Pod) {
 	fails := w.cannotStart(pod)
+	if fails {
+		w.say("kubelet: an init container of %s fails", pod.Name)
+	}
 	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
 		pod.Status.ContainerStatuses = containers(pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}})
 		for i := range pod.Spec.InitContainers {
@@ -101,7 +108,7 @@ func (w *World) initialize(pod *corev1.Pod) {
 			switch {
 			case c.RestartPolicy != nil:
 			case fails:
-				status.State = w.terminated(pod, initExit(c), "")
+				status.State = w.terminated(pod, w.initExit(c), "")
 			default:
 				status.State = w.terminated(pod, 0, "")
 			}
@@ -123,12 +130,13 @@ func (w *World) check(pod *corev1.Pod) {
 	}
 }
 
-// initExit returns how an init container fails. A preflight check blames its node.
-func initExit(c *corev1.Container) int32 {
+// initExit returns how an init container fails. A preflight check blames its node with 1.
+func (w *World) initExit(c *corev1.Container) int32 {
+	code := int32(5)
 	if strings.HasPrefix(c.Name, "preflight-") {
-		return 1
+		code = 1
 	}
-	return 5
+	return cmp.Or(w.Habits.InitCode, code)
 }
 
 func (w *World) run(pod *corev1.Pod) {

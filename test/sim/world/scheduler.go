@@ -13,10 +13,6 @@ import (
 
 // schedule binds a pod to the next node.
 func (w *World) schedule(pod *corev1.Pod) {
-	if w.Gated[pod.Spec.Hostname] {
-		w.tellGated(pod)
-		return
-	}
 	node := w.placeFor(pod, w.free())
 	if node == "" {
 		w.tellNoPlace(pod)
@@ -67,16 +63,6 @@ func (w *World) tellNoPlace(pod *corev1.Pod) {
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
 			Reason: corev1.PodReasonUnschedulable, Message: "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.", LastTransitionTime: w.second()}}
 	})
-}
-
-// tellGated says that a gate keeps the pod from the scheduler, as the API server does.
-func (w *World) tellGated(pod *corev1.Pod) {
-	if len(pod.Status.Conditions) == 0 {
-		w.writePod(Scheduler, pod, func(pod *corev1.Pod) {
-			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
-				Reason: corev1.PodReasonSchedulingGated, Message: "Scheduling is blocked due to non-empty scheduling gates", LastTransitionTime: w.second()}}
-		})
-	}
 }
 
 func (w *World) bind(pod *corev1.Pod, node string) {

@@ -148,27 +148,3 @@ func (w *World) DeleteService(name string) {
 	w.say("user: deletes Service %s", name)
 	w.must(&server.Request{User: User, Verb: server.Delete, Kind: server.Services, Key: client.ObjectKey{Namespace: w.Key.Namespace, Name: name}})
 }
-
-// Hold is the finalizer of a tool that keeps pods.
-const Hold = "example.com/hold"
-
-// HoldPod gives a pod a finalizer that nobody takes away, until ReleasePods.
-func (w *World) HoldPod(pod *corev1.Pod) {
-	w.say("user: puts a finalizer on %s", pod.Name)
-	w.setFinalizers(pod, []string{Hold})
-}
-
-// ReleasePods takes the finalizers away.
-func (w *World) ReleasePods() {
-	for _, pod := range w.Pods() {
-		if slices.Contains(pod.Finalizers, Hold) {
-			w.setFinalizers(pod, nil)
-		}
-	}
-}
-
-func (w *World) setFinalizers(pod *corev1.Pod, finalizers []string) {
-	edited := pod.DeepCopy()
-	edited.Finalizers = finalizers
-	w.must(&server.Request{User: User, Verb: server.Update, Kind: server.Pods, Key: client.ObjectKeyFromObject(pod), Object: edited})
-}

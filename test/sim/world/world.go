@@ -60,8 +60,6 @@ type World struct {
 	NoNodes bool
 	// Unreachable is whether the network keeps the operator from the pods, and Stopped whether their processes take connections and answer none.
 	Unreachable, Stopped bool
-	// Gated are the host names whose pods have a scheduling gate that nobody takes away.
-	Gated map[string]bool
 	// Reading are the stacks that the ranks serve.
 	Reading Reading
 	// Leases are the Leases of nodes.
@@ -71,6 +69,8 @@ type World struct {
 	// Say, if set, hears the story.
 	Say func(format string, args ...any)
 
+	// Counts is how often each kind of thing has happened.
+	Counts map[string]int
 	// Looks counts how often the controller of the Kubeflow job has looked at its TrainingJob.
 	Looks int
 
@@ -112,8 +112,8 @@ type Habits struct {
 	Failing, Strange, Unstartable, Programless int
 	// Following is in how many percent of the cases a process does not go on that has lost one that it needs.
 	Following int
-	// SideCarCode is how side-cars end with the main container.
-	SideCarCode int32
+	// SideCarCode is how side-cars end with the main container, and InitCode how init containers fail; 0 is 1 of a preflight check, 5 of others.
+	SideCarCode, InitCode int32
 	// Late is within which time a kubelet reports the end of a process; 0 is at once.
 	Late time.Duration
 	// Lazy is how slowly pods end that were told to: one in so many moments.
@@ -154,8 +154,8 @@ func (c *Clock) Elapsed() time.Duration { return c.now.Sub(builder.Epoch) }
 func New() *World {
 	clock := &Clock{now: builder.Epoch}
 	w := &World{
-		Server: server.New(clock), Clock: clock, NoImage: map[string]bool{}, Unstartable: map[string]bool{}, Deaf: map[string]bool{}, Rejecting: map[string]string{}, Homeless: map[string]bool{}, Gated: map[string]bool{},
-		Skew: map[string]time.Duration{}, Polite: 143, SideLoaded: map[string]bool{}, Fragile: map[string]bool{}, images: map[types.UID]map[int]string{},
+		Server: server.New(clock), Clock: clock, NoImage: map[string]bool{}, Unstartable: map[string]bool{}, Deaf: map[string]bool{}, Rejecting: map[string]string{}, Homeless: map[string]bool{},
+		Counts: map[string]int{}, Skew: map[string]time.Duration{}, Polite: 143, SideLoaded: map[string]bool{}, Fragile: map[string]bool{}, images: map[types.UID]map[int]string{},
 		downAt: map[string]time.Time{}, sweepAt: map[string]time.Time{}, endedAt: map[types.UID]time.Time{},
 		faults: map[process]*Fault{}, stopped: map[process]bool{}, ended: map[process]bool{},
 		Leases: Leases{Mute: map[string]bool{}, renewed: map[string][]time.Time{}},
@@ -210,7 +210,12 @@ func (w *World) Tick(d time.Duration) {
 
 func (w *World) oneIn(n int) bool { return w.Chance != nil && w.Chance.IntN(n) == 0 }
 
+// Count notes that something of the kind has happened.
+func (w *World) Count(kind string) { w.Counts[kind]++ }
+
+// say tells what happens. Each sentence is a kind of event, which is counted.
 func (w *World) say(format string, args ...any) {
+	w.Count(format)
 	if w.Say != nil {
 		w.Say(format, args...)
 	}

@@ -1,0 +1,144 @@
+package invariant
+
+import (
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
+)
+
+// books are the charges of a job as its statuses reported them, at the world's own time. A status keeps ten incidents, and the product counts by
+// status.memory, which these checks do not read.
+type books struct {
+	// charges are by the number of the restart.
+	charges map[int32]charge
+	// stuck are the charged restarts of the whole job since the last newer step.
+	stuck int
+	// step is the greatest step that a status has shown.
+	step int64
+}
+
+// charge is one restart that counts against a budget.
+type charge struct {
+	budget v1alpha1.BudgetName
+	at     time.Time
+}
+
+// note writes down what the incidents of a status cost. Late evidence may move a charge to another budget, or give it back.
+func (b *books) note(before, after *v1alpha1.TrainingJob, now time.Time) {
+	was, is := &before.Status, &after.Status
+	b.noteStep(is.Progress)
+	for i := range is.Incidents {
+		incident, number := &is.Incidents[i], is.Restarts-int32(i)
+		old, isOld := b.charges[number]
+		name := budgetOf(&before.Spec, incident)
+		if !isOld {
+			old.at = now
+			b.stuck += one(incident.Charged && incident.Scope == v1alpha1.ScopeJob && number > was.Restarts)
+		}
+		b.charges[number] = charge{name, old.at}
+	}
+}
+
+// noteStep notes how far the training is. A newer step begins a new row.
+func (b *books) noteStep(p *v1alpha1.ProgressStatus) {
+	if p != nil && p.Step > b.step {
+		b.step, b.stuck = p.Step, 0
+	}
+}
+
+// made returns how many restarts the budget was charged within that time before now. One that the status has outgrown may have been given back.
+func (b *books) made(name v1alpha1.BudgetName, window time.Duration, now time.Time) int {
+	n := 0
+	for _, charge := range b.charges {
+		if charge.budget == name && now.Sub(charge.at) <= window {
+			n++
+		}
+	}
+	return n
+}
+
+// budgetOf returns what pays for an incident by docs/recovery.md: "" if it is free.
+func budgetOf(spec *v1alpha1.TrainingJobSpec, i *v1alpha1.Incident) v1alpha1.BudgetName {
+	rule, isKnown := ruleFor(spec, &i.Failure)
+	isLoss := i.Cause == v1alpha1.CauseInfrastructure || i.Cause == v1alpha1.CausePreempted
+	switch {
+	case i.Cause == v1alpha1.CauseRequested || i.Cause == v1alpha1.CauseCompleted:
+		return ""
+	case isLoss && (!isKnown || rule != nil && rule.Cause == i.Cause):
+		return v1alpha1.BudgetRuleMadeLosses
+	case isLoss:
+		return ""
+	case isApart(spec, i.Role):
+		return v1alpha1.BudgetEvaluatorRestarts
+	case !i.Charged:
+		return ""
+	case i.Cause == v1alpha1.CauseOOM:
+		return v1alpha1.BudgetOOMRestarts
+	case i.Cause == v1alpha1.CauseHang:
+		return v1alpha1.BudgetHangRestarts
+	default:
+		return v1alpha1.BudgetRestarts
+	}
+}
+
+// limitOf returns how many restarts the budget pays for. The jobs of the simulation are too small for another default of maxRestarts.
+func limitOf(spec *v1alpha1.TrainingJobSpec, name v1alpha1.BudgetName) int {
+	switch recovery := &spec.Recovery; name {
+	case v1alpha1.BudgetOOMRestarts:
+		return int(*recovery.MaxOOMRestarts)
+	case v1alpha1.BudgetHangRestarts:
+		return int(*recovery.MaxHangRestarts)
+	case v1alpha1.BudgetRuleMadeLosses:
+		return 100
+	default:
+		return int(ptr.Deref(recovery.MaxRestarts, 10))
+	}
+}
+
+// checkPrice checks invariant 23: the budget of a failure is used up by as many charged restarts as its limit, made before, within the window.
+func (c *Checker) checkPrice(h *history, before *v1alpha1.TrainingJob, f *v1alpha1.Failure) {
+	name := budgetOf(&before.Spec, &v1alpha1.Incident{Failure: *f, Charged: true})
+	window := time.Duration(*before.Spec.Recovery.WindowSeconds+1) * time.Second // times of the status have no parts of seconds
+	limit, made := limitOf(&before.Spec, name), h.books.made(name, window, c.decided())
+	if name == "" || made < limit {
+		c.violate("23 a verdict needs its price: the failure of %s (%s) counts as one too many for %q (%d), after %d charged restarts", f.Pod, f.Cause, name, limit, made)
+	}
+}
+
+// checkStuck checks the same of noProgressLimit: as many charged restarts of the whole job in a row, and no status has shown a newer step since.
+func (c *Checker) checkStuck(h *history, before, after *v1alpha1.TrainingJob) {
+	limit := int(*before.Spec.Recovery.NoProgressLimit)
+	h.books.noteStep(after.Status.Progress)
+	if before.Spec.Progress == nil || limit == 0 || h.books.step == 0 || h.books.stuck < limit {
+		c.violate("23 a verdict needs its price: the job failed without progress after %d restarts since step %d, and the limit is %d", h.books.stuck, h.books.step, limit)
+	}
+}
+
+// checkGivenUp checks the same of replicas that the job does not need: one stays failed after a permanent exit, or when their budget is used up.
+func (c *Checker) checkGivenUp(h *history, before, after *v1alpha1.TrainingJob) {
+	old, limit := memoryOf(before), limitOf(&before.Spec, v1alpha1.BudgetEvaluatorRestarts)
+	window := time.Duration(*before.Spec.Recovery.WindowSeconds+1) * time.Second
+	for role, m := range memoryOf(after) {
+		for i := range h.widest {
+			slot := state.Slot{Role: role, Index: i}
+			if !m.GivenUp.Has(i) || old[role].GivenUp.Has(i) || len(before.Spec.Recovery.Rules) > 0 {
+				continue // a rule may call any exit permanent
+			}
+			truly, made := c.causeOf(h, place{slot, lifeIn(before, old, slot)}, before), h.books.made(v1alpha1.BudgetEvaluatorRestarts, window, c.decided())
+			if !truly.fatal && (!truly.exit || made < limit) {
+				c.violate("23 a verdict needs its price: %s is given up after %d restarts of %d, permanent exit: %t", slot, made, limit, truly.fatal)
+			}
+		}
+	}
+}
+
+// decided returns when the write that is checked was decided, which can be slow to arrive.
+func (c *Checker) decided() time.Time {
+	if c.writer == nil {
+		return c.world.Clock.Now()
+	}
+	return c.writer.At
+}
