@@ -3,6 +3,7 @@ package failure
 import (
 	"regexp"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -42,7 +43,13 @@ func causeOf(s *state.Snapshot, p *state.Pod) v1alpha1.Cause {
 // of its own template decide.
 func wasTakenAway(s *state.Snapshot, p *state.Pod) bool {
 	wasRejected := p.NeverRan && p.Rejected.Reason != "" && p.Rejected.Reason != pastDeadline
-	return s.IsLost(p) || !p.Deleted.IsZero() || p.Disruption.Reason != "" || p.Unhealthy.Reason != "" || wasRejected || wasForgotten(p)
+	return s.IsLost(p) || !p.Deleted.IsZero() || p.Disruption.Reason != "" || p.Unhealthy.Reason != "" || wasRejected || wasForgotten(p) || wasEvictedForNode(p)
+}
+
+// wasEvictedForNode reports whether the kubelet evicted the pod for the sake of its node. A kubelet that starts under pressure says so in these words
+// alone, after it has ended the containers.
+func wasEvictedForNode(p *state.Pod) bool {
+	return p.Rejected.Reason == evicted && (strings.HasPrefix(p.Rejected.Message, "The node had condition") || strings.HasPrefix(p.Rejected.Message, "The node was low"))
 }
 
 // wasForgotten reports whether the kubelet does not know how the container ended: its node was rebooted, or its runtime lost it. A
@@ -74,6 +81,8 @@ func takenAwayBecause(s *state.Snapshot, p *state.Pod) state.Trouble {
 		return node.Lost
 	case p.Disruption.Reason != "":
 		return p.Disruption
+	case wasEvictedForNode(p):
+		return state.Trouble{Reason: terminated, Message: p.Rejected.Message}
 	case !p.Deleted.IsZero():
 		return state.Trouble{Reason: v1alpha1.ReasonDeleted, Message: p.Rejected.Message}
 	case p.Unhealthy.Reason != "":

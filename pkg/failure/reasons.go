@@ -29,6 +29,9 @@ type Reason struct {
 // preempted is the reason of a pod that the scheduler removed for another one.
 const preempted = "PreemptionByScheduler"
 
+// terminated is the reason of a pod that its kubelet ended for the sake of the node.
+const terminated = "TerminationByKubelet"
+
 // reasons holds all reasons with facts of their own.
 // Source: k8s.io/kubernetes/pkg/kubelet/lifecycle/predicate.go, the kubelet's other admit handlers, and the reasons of DisruptionTarget.
 var reasons = map[string]Reason{
@@ -44,8 +47,9 @@ var reasons = map[string]Reason{
 	preempted:                      {clause: "was preempted"},
 	"EvictionByEvictionAPI":        {clause: "was drained or evicted"},
 	"DeletionByTaintManager":       {clause: "was evicted from a tainted node", IsNodeFault: true, showsLate: true},
+	"DeletionByDeviceTaintManager": {clause: "lost a device", showsLate: true},
 	"DeletionByPodGC":              {clause: "was garbage-collected", showsLate: true},
-	"TerminationByKubelet":         {clause: "was ended by its node", IsNodeFault: true, showsLate: true},
+	terminated:                     {clause: "was ended by its node", IsNodeFault: true, showsLate: true},
 	evicted:                        {clause: "was evicted by its node", IsOfTemplate: true},
 	pastDeadline:                   {clause: "was ended by its node", IsOfTemplate: true},
 	"UnschedulableOnAssignedNode":  {clause: "was ended by Kueue before it had a node"},

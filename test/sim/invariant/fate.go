@@ -69,7 +69,7 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 		f.touched = true
 		f.lost = f.lost || !world.IsOver(was) && was.Status.Phase != corev1.PodPending && !restarting
 	}
-	if is != nil && !isOver(was) {
+	if is != nil && (!isOver(was) || isForNode(is)) {
 		f.noteVersion(is, restarting, c.world.EndedItself(is))
 	}
 }
@@ -165,6 +165,9 @@ func failedCheck(pod *corev1.Pod) bool {
 
 // isForNode reports whether the kubelet has ended the pod for the sake of its node.
 func isForNode(pod *corev1.Pod) bool {
+	if pod.Status.Reason == "Evicted" && strings.HasPrefix(pod.Status.Message, "The node had condition") {
+		return true
+	}
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.DisruptionTarget && c.Reason == "TerminationByKubelet"
 	})
