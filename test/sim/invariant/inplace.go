@@ -54,8 +54,6 @@ func (c *Checker) checkRestart(was, is *corev1.Pod, d *operator.Decision) {
 		c.violate("19 in place: %s, in life %v, is assigned %v from %s (the previous restart is under way: %t)", is.Name, left, life, t.From, restarting)
 	case was.Status.Phase != corev1.PodRunning || world.End(was) != nil || was.DeletionTimestamp != nil || t.Process != ledger.Process(was):
 		c.violate("19 in place: %s is %s, deleted %v, process %q, and is restarted from %q", is.Name, was.Status.Phase, was.DeletionTimestamp, ledger.Process(was), t.Process)
-	case isAvoidedAt(d.From, is.Spec.NodeName, d.At):
-		c.violate("22 blame is true: %s is restarted in place on %s, which the job avoids", is.Name, is.Spec.NodeName)
 	case is.Labels[v1alpha1.LabelAttempt] != strconv.Itoa(life.Attempt) || is.Labels[v1alpha1.LabelLife] != t.Life:
 		c.violate("1 identity: %s is assigned %s and has the labels %v", is.Name, t.Life, is.Labels)
 	}
