@@ -81,6 +81,9 @@ func whyNotRunning(s *state.Snapshot, r *state.Replica) (reason, message string)
 	case p == nil && s.Now.Before(s.NextStart(slot)):
 		return v1alpha1.ReasonBackOff, createdAgain(s, slot)
 	case p == nil && (r.FormerCanAct || !s.AttemptMayBegin()):
+		if len(s.Former) > 0 {
+			return v1alpha1.ReasonFormerPodsEnding, withLingering(s, "Pods of an earlier job of this name are not gone; the next pods are created when they are.")
+		}
 		return v1alpha1.ReasonFormerPodsEnding, withLingering(s, "Pods of an earlier life can still run; the next pods are created when they have ended.")
 	default:
 		return v1alpha1.ReasonReplicasStarting, withLingering(s, "Waiting for all replicas to run.")

@@ -83,6 +83,8 @@ type Pod struct {
 	Began time.Time
 	// Asked is what the pod's containers find in the file of requests to stop; empty for none.
 	Asked string
+	// Finalizers are the first finalizers of a deleted pod; empty for none.
+	Finalizers string
 	// Version is the pod's resourceVersion.
 	Version string
 	// HoldsVolume is whether the pod mounts a volume that may be writable on one node only: then it is never
