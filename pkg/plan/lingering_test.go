@@ -131,7 +131,9 @@ func TestAFormerJobsPodOnALostNodeGivesItsNameFree(t *testing.T) {
 
 // A pod that has ended holds its name all the same, and only the owner of the finalizer can free it.
 func TestAFormerJobsPodThatAFinalizerKeepsIsNamedWithIt(t *testing.T) {
-	kept := builder.Edit(func(pod *corev1.Pod) { pod.Status.Phase, pod.Finalizers = corev1.PodFailed, []string{"example.com/hold", "example.com/more"} })
+	kept := builder.Edit(func(pod *corev1.Pod) {
+		pod.Status.Phase, pod.Finalizers = corev1.PodFailed, []string{"example.com/hold", "example.com/more"}
+	})
 	job := builder.Job("j", builder.Workers(2), builder.StartedAt(0), created)
 	p := plan.Make(builder.Snapshot(job, builder.FormerJobPod(builder.On("n"), kept, builder.DeletedAt(20*second)), builder.Now(600*second)))
 	stalled := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionStalled)
