@@ -112,9 +112,14 @@ func stuckMessage(s *state.Snapshot) string {
 	return fmt.Sprintf("%s has been terminating since %s UTC, and the job waits for it. %s", l.what, l.since.UTC().Format("15:04:05"), l.remedy)
 }
 
-// nextLingering returns when the message about lingering objects changes; zero for never.
+// nextLingering returns when the message about lingering objects, or about a scheduling gate, changes; zero for never.
 func nextLingering(s *state.Snapshot) time.Time {
 	var next time.Time
+	for r := range s.Replicas() {
+		if until := gatedUntil(r); s.Now.Before(until) {
+			next = state.Earliest(next, until)
+		}
+	}
 	for _, l := range lingering(s) {
 		for _, at := range []time.Time{l.since.Add(nameAfter), l.endsBy.Add(stuckAfter)} {
 			if s.Now.Before(at) {
