@@ -126,5 +126,10 @@ func (p *Pod) HasSucceeded() bool {
 	return (p.Phase == corev1.PodSucceeded || byMain) && p.Deleted.IsZero()
 }
 
+// HasEndedByItself reports whether the main container has ended for good, and the pod is not being deleted.
+func (p *Pod) HasEndedByItself() bool {
+	return p.Deleted.IsZero() && p.Scheduled() && (p.HasSucceeded() || !p.CanRun() || p.Exit != nil)
+}
+
 // Scheduled reports whether the pod has a node.
 func (p *Pod) Scheduled() bool { return p.Node != "" }
