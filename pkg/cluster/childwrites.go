@@ -26,7 +26,7 @@ func (c *Cluster) create(ctx context.Context, job *v1alpha1.TrainingJob, child, 
 		return child.GetUID(), nil
 	}
 	if !apierrors.IsAlreadyExists(err) {
-		return "", fmt.Errorf("creating %T %s: %w", child, child.GetName(), err)
+		return "", fmt.Errorf("creating %T %s: %w", child, child.GetName(), &notCreated{err})
 	}
 	if err := c.live.Get(ctx, client.ObjectKeyFromObject(child), existing); err != nil {
 		return "", fmt.Errorf("reading %T %s, which exists already: %w", child, child.GetName(), err)
@@ -99,7 +99,7 @@ func (c *Cluster) createSSHKey(ctx context.Context, job *v1alpha1.TrainingJob) e
 	if err == nil || apierrors.IsAlreadyExists(err) {
 		return nil
 	}
-	return orMissingRight(adviceOnKeys, fmt.Errorf("creating Secret %s: %w", secret.Name, err))
+	return orMissingRight(adviceOnKeys, fmt.Errorf("creating Secret %s: %w", secret.Name, &notCreated{err}))
 }
 
 func newSSHKey() (build.SSHKey, error) {

@@ -62,6 +62,8 @@ type jobMemo struct {
 	unrestartable map[types.UID]bool
 	// gone are the last versions of deleted pods, by name, until the snapshot shows that the job does not miss them.
 	gone map[string]state.Pod
+	// ended are the versions of pods of present lives in which they had ended, and were not deleted yet.
+	ended map[types.UID]state.Pod
 	// found are pods from the API server, by name, that the cache does not show, or shows in another state.
 	found map[string]found
 	// previousNodes are the nodes of the job's latest pods. One of them may explain a restart of the whole job.
@@ -161,7 +163,7 @@ func isOwnedBy(o metav1.Object, job *v1alpha1.TrainingJob) bool {
 
 func newMemo(job types.UID, pending map[types.UID]pendingWrite) *jobMemo {
 	return &jobMemo{
-		uid: job, pendingWrites: pending, unrestartable: map[types.UID]bool{}, gone: map[string]state.Pod{}, found: map[string]found{},
+		uid: job, pendingWrites: pending, unrestartable: map[types.UID]bool{}, gone: map[string]state.Pod{}, ended: map[types.UID]state.Pod{}, found: map[string]found{},
 		previousNodes: map[state.Slot]previousNode{},
 	}
 }

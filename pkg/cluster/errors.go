@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"regexp"
 	"strings"
 
@@ -74,6 +75,31 @@ type nameHeld struct{ name string }
 
 func (e *nameHeld) Error() string { return "waiting for the old " + e.name + " to be deleted" }
 
+// notCreated is the API server's error on the creation of a child. A webhook may answer with any code.
+type notCreated struct{ error }
+
+func (e *notCreated) Unwrap() error { return e.error }
+
+// isNotCreated reports whether the API server has answered that it does not create a child. A name that is taken is no such answer.
+func isNotCreated(err error) bool {
+	var create *notCreated
+	return errors.As(err, &create) && codeOf(create) > 0
+}
+
+// codeOf returns the HTTP status of the API server's answer; 0 if it gave none.
+func codeOf(err error) int32 {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return 0
+	}
+	return status.Status().Code
+}
+
+// mayPass reports whether the API server may accept the same request a moment later: it is overloaded, restarts, or renews its certificates.
+func mayPass(code int32) bool {
+	return code == http.StatusUnauthorized || code == http.StatusRequestTimeout || code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
+}
+
 // refusalReason returns the reason of the condition Stalled for an error that only a person can fix; "" for any other.
 func refusalReason(err error) string {
 	var conflict *nameConflict
@@ -92,6 +118,8 @@ func refusalReason(err error) string {
 		return v1alpha1.ReasonInvalid
 	case apierrors.IsInternalError(err) && strings.Contains(err.Error(), "webhook"):
 		return v1alpha1.ReasonAdmissionUnavailable
+	case isNotCreated(err) && !mayPass(codeOf(err)):
+		return v1alpha1.ReasonForbidden
 	default:
 		return ""
 	}

@@ -87,7 +87,7 @@ func TestAPodThatOnlyTheAPIServerShowsIsReadOnce(t *testing.T) {
 
 	gone := server.pods["j-worker-3"]
 	delete(server.pods, gone.Name)
-	c.PodChanged(gone)
+	c.PodChanged(gone, nil)
 	want("the watch reports one", pass(), 1)
 
 	c.client = deleter{}
@@ -105,7 +105,7 @@ func TestAnAnswerOlderThanTheWatchIsNotKept(t *testing.T) {
 	job, s, server := unlabelled(1)
 	c, _ := refusing()
 	c.memo(job, func(m *jobMemo) { m.changed = nil })
-	c.PodChanged(server.pods["j-worker-0"])
+	c.PodChanged(nil, server.pods["j-worker-0"])
 	c.live = server
 	if _, err := c.confirmVanished(t.Context(), s); err != nil {
 		t.Fatal(err)

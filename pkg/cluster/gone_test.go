@@ -22,15 +22,18 @@ func TestTheLastVersionOfAPodIsKeptWhileTheJobMissesIt(t *testing.T) {
 		return p
 	}
 	c, _ := refusing()
-	c.SawGone(pod(1, corev1.PodRunning))
+	c.PodChanged(pod(1, corev1.PodRunning), nil)
 	if got := c.lastVersions(builder.Snapshot(job, builder.Gone("worker", 1))); len(got) > 0 {
 		t.Errorf("of a job without a reconcile: %v", got)
 	}
 	c.memo(job, func(m *jobMemo) { m.verified = true })
 	stranger := pod(1, corev1.PodRunning)
 	stranger.OwnerReferences[0].UID = types.UID("another")
-	for _, gone := range []*corev1.Pod{pod(0, corev1.PodRunning), pod(1, corev1.PodFailed, builder.On("gpu-3"), builder.Exit(1)), pod(2, corev1.PodPending), stranger} {
-		c.SawGone(gone)
+	ended := []builder.PodOption{builder.On("gpu-3"), builder.Exit(1)}
+	c.PodChanged(pod(1, corev1.PodRunning), pod(1, corev1.PodFailed, ended...))
+	deleted := pod(1, corev1.PodFailed, append(ended, builder.DeletedAt(time.Minute))...) // as the last version of each deleted pod
+	for _, gone := range []*corev1.Pod{pod(0, corev1.PodRunning), deleted, pod(2, corev1.PodPending), stranger} {
+		c.PodChanged(gone, nil)
 	}
 	replaced := job.DeepCopy()
 	builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "0:1"})(replaced)
@@ -42,7 +45,7 @@ func TestTheLastVersionOfAPodIsKeptWhileTheJobMissesIt(t *testing.T) {
 		}
 	}
 	builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "0-1:1"})(replaced)
-	if got := c.lastVersions(builder.Snapshot(replaced, builder.Running("worker", 1))); len(got) > 0 || len(c.memo(job, nil).gone) > 0 {
+	if got := c.lastVersions(builder.Snapshot(replaced, builder.Running("worker", 1))); len(got) > 0 || len(c.memo(job, nil).gone)+len(c.memo(job, nil).ended) > 0 {
 		t.Errorf("kept after its replacement: %v", got)
 	}
 }

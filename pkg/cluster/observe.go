@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -47,7 +48,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 		}
 	}
 	c.memo(job, func(m *jobMemo) {
-		o.Refusal, o.Recorded = m.refused.refusal, m.recorded
+		o.Refusal, o.Recorded, o.Ended = m.refused.refusal, m.recorded, maps.Clone(m.ended)
 		for i := range o.Pods {
 			o.Pods[i].RestartRefused = m.unrestartable[o.Pods[i].UID]
 		}

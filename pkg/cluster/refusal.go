@@ -65,6 +65,15 @@ type refused struct {
 	times   int
 }
 
+// lastsAfter is after how many refusals in a row an error that may pass counts as one that a person must fix, if the words are the same.
+const lastsAfter = 3
+
+// isRefusal reports whether the job waits before it tries again.
+func isRefusal(err error) bool {
+	var held *nameHeld
+	return refusalReason(err) != "" || isNotCreated(err) || errors.As(err, &held)
+}
+
 // retryName is how long a job waits for a held name. It reports nothing, because garbage is collected within seconds.
 const retryName = time.Second
 
@@ -74,7 +83,7 @@ func (c *Cluster) handleRefusal(job *v1alpha1.TrainingJob, err error) error {
 	reason, now := refusalReason(err), c.clock.Now()
 	held, pods := (*nameHeld)(nil), &refusedPods{}
 	isHeld := errors.As(err, &held)
-	if err != nil && reason == "" && !isHeld {
+	if err != nil && !isRefusal(err) {
 		return err
 	}
 	errors.As(err, &pods)
@@ -88,11 +97,15 @@ func (c *Cluster) handleRefusal(job *v1alpha1.TrainingJob, err error) error {
 			r.refusal = &was
 		case isHeld:
 			r.refusal = &state.Refusal{Message: held.Error(), Pods: pods.names, Retry: now.Add(retryName)}
-		case reason == "" && was.Pends(now): // the refused pods were not tried again
-		case reason == "":
+		case err == nil && was.Pends(now): // the refused pods were not tried again
+		case err == nil:
 			*r = refused{}
 		default:
-			is := state.Refusal{Reason: reason, Message: refusalMessage(err), Pods: pods.names, Since: was.Since, Told: was.Told && was.Reason == reason}
+			message := refusalMessage(err)
+			if reason == "" && r.times >= lastsAfter-1 && message == was.Message {
+				reason = v1alpha1.ReasonAdmissionUnavailable
+			}
+			is := state.Refusal{Reason: reason, Message: message, Pods: pods.names, Since: was.Since, Told: was.Told && was.Reason == reason}
 			if is.Since.IsZero() {
 				is.Since = now
 			}

@@ -43,6 +43,11 @@ func TestErrorsThatOnlySomebodyElseCanMend(t *testing.T) {
 		{"a time-out will pass", apierrors.NewServerTimeout(pods, "create", 1), ""},
 		{"an internal error will pass", apierrors.NewInternalError(errors.New("leader changed")), ""},
 		{"a broken connection will pass", errors.New("connection refused"), ""},
+		{"a webhook denies the creation with 404", &notCreated{apierrors.NewNotFound(pods, "j")}, v1alpha1.ReasonForbidden},
+		{"a webhook denies the creation with 409", &notCreated{apierrors.NewConflict(pods, "j", errors.New("no"))}, v1alpha1.ReasonForbidden},
+		{"a webhook denies the creation with 429", &notCreated{apierrors.NewTooManyRequests("no", 1)}, ""},
+		{"a webhook denies the creation with 503", &notCreated{apierrors.NewServiceUnavailable("no")}, ""},
+		{"no answer to the creation", &notCreated{errors.New("connection refused")}, ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -120,6 +125,34 @@ func TestARefusedJobTriesAtMostFifteenTimesInTenMinutes(t *testing.T) {
 	}
 	if wait := c.memo(job, nil).refused.refusal.Retry.Sub(clock.Now()); wait != retryAtMost {
 		t.Errorf("after 100 refusals the wait is %v, want %v", wait, retryAtMost)
+	}
+}
+
+// A webhook may answer with any code. A job tries again after 1 s, 2 s, 4 s, and shows the words if they do not change.
+func TestARefusedCreationIsShownWithAnyCode(t *testing.T) {
+	for name, c := range map[string]struct {
+		err    error
+		reason []string
+	}{
+		"404": {apierrors.NewNotFound(pods, "j-worker-0"), []string{v1alpha1.ReasonForbidden, v1alpha1.ReasonForbidden, v1alpha1.ReasonForbidden}},
+		"409": {apierrors.NewConflict(pods, "j-worker-0", errors.New("no")), []string{v1alpha1.ReasonForbidden, v1alpha1.ReasonForbidden, v1alpha1.ReasonForbidden}},
+		"429": {apierrors.NewTooManyRequests("no more pods today", 1), []string{"", "", v1alpha1.ReasonAdmissionUnavailable}},
+		"503": {apierrors.NewServiceUnavailable("no more pods today"), []string{"", "", v1alpha1.ReasonAdmissionUnavailable}},
+	} {
+		server := &webhooks{answer: func(context.Context, client.Object) error { return c.err }}
+		clock := testclock.NewFakePassiveClock(builder.Epoch)
+		cl := New(server, nil, nil, clock, Options{Parallel: 1})
+		job, steps := jobIn("a", 1)
+		for n, want := range c.reason {
+			if err := cl.Act(t.Context(), job, steps); err != nil {
+				t.Fatalf("%s: error %v, so it is tried again at once", name, err)
+			}
+			is := cl.memo(job, nil).refused.refusal
+			if is == nil || is.Reason != want || is.Message != refusalMessage(c.err) || is.Retry.Sub(clock.Now()) != time.Second<<n {
+				t.Errorf("%s, try %d: the refusal is %+v, want reason %q", name, n+1, is, want)
+			}
+			clock.SetTime(clock.Now().Add(time.Second << n))
+		}
 	}
 }
 

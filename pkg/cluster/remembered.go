@@ -25,14 +25,34 @@ type found struct {
 	until time.Time
 }
 
-// PodChanged records a watch event of a pod: what the API server showed of it before is old.
-func (c *Cluster) PodChanged(pod *corev1.Pod) {
+// PodChanged records a watch event of a pod: what the API server showed of it before is old. is is nil for a deleted pod, and was is then its last
+// version. If the job misses the pod, that version shows where the pod was and why it went: a pod on a tainted node can be deleted and gone before
+// the cache has shown either. PodChanged keeps nothing for jobs without a record.
+//
+// The last version of every deleted pod has a deletionTimestamp. So PodChanged keeps the version in which a pod has ended by itself, too.
+func (c *Cluster) PodChanged(was, is *corev1.Pod) {
+	pod := cmp.Or(is, was)
 	c.ownerMemo(pod, func(m *jobMemo) {
 		delete(m.found, pod.Name)
 		if m.changed == nil {
 			m.changed = map[string]bool{}
 		}
 		m.changed[pod.Name] = true
+		p, ok := state.PodOf(state.OwnerOf(pod).Name, pod)
+		ended, hasEnded := m.ended[pod.UID]
+		switch {
+		case is != nil && ok && p.HasEndedByItself():
+			m.ended[p.UID] = p
+		case is != nil && p.Deleted.IsZero(): // it runs again in its pod
+			delete(m.ended, p.UID)
+		case is != nil:
+		case is == nil && hasEnded:
+			m.gone[pod.Name] = ended
+		case is == nil:
+			if p, hadNode := state.GonePodOf(state.OwnerOf(pod).Name, pod, c.clock.Now()); hadNode {
+				m.gone[p.Name] = p
+			}
+		}
 	})
 }
 
@@ -62,21 +82,12 @@ func (c *Cluster) find(ctx context.Context, job *v1alpha1.TrainingJob, name stri
 	return &p, nil
 }
 
-// SawGone records the last version of a deleted pod. If the job misses the pod, it shows where the pod was and why it went. A pod
-// on a tainted node can be deleted and gone before the cache has shown either. SawGone keeps nothing for jobs without a record.
-func (c *Cluster) SawGone(pod *corev1.Pod) {
-	c.ownerMemo(pod, func(m *jobMemo) {
-		if p, hadNode := state.GonePodOf(state.OwnerOf(pod).Name, pod, c.clock.Now()); hadNode {
-			m.gone[p.Name] = p
-		}
-	})
-}
-
 // lastVersions returns the last versions of the pods that the snapshot misses, and of pods in slots that the job no longer has. It forgets all
 // others: their lives are over, or their success counts.
 func (c *Cluster) lastVersions(s *state.Snapshot) []state.Pod {
 	var last []state.Pod
 	c.memo(s.Job, func(m *jobMemo) {
+		maps.DeleteFunc(m.ended, func(_ types.UID, p state.Pod) bool { return s.Life(p.Slot) != s.LifeOf(&p) })
 		maps.DeleteFunc(m.gone, func(_ string, p state.Pod) bool {
 			r := s.Replica(p.Slot)
 			return r != nil && !s.Misses(r) || s.Life(p.Slot) != s.LifeOf(&p)

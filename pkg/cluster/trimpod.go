@@ -37,6 +37,9 @@ func (s *shared) trimPod(o any) (any, error) {
 		},
 	}
 	trimmed.Labels = s.labelsOf(pod)
+	if pod.DeletionTimestamp != nil {
+		trimmed.Finalizers = state.FirstFinalizers(pod)
+	}
 	trimmed.Status.PodIP = state.AddressOf(pod)
 	return trimmed, nil
 }

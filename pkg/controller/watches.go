@@ -25,9 +25,6 @@ func podEvents(c *cluster.Cluster) handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueue(c, nil, e.Object, q) },
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			if pod, isPod := e.Object.(*corev1.Pod); isPod {
-				c.SawGone(pod)
-			}
 			enqueue(c, e.Object, nil, q)
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {

@@ -140,7 +140,7 @@ func (c conditions) setRunning(v *policy.Verdict) {
 	case v.Asked != nil:
 		c.set(v1alpha1.ConditionRunning, true, v.Reason, v.Message)
 	case missing == nil:
-		reason, message := runningMessage(c.s.Job, v.NotRunning)
+		reason, message := runningMessage(c.s, v.NotRunning)
 		c.set(v1alpha1.ConditionRunning, true, reason, message+notReadyMessage(c.s))
 		c.deny(v1alpha1.ConditionRestarting, v1alpha1.ReasonRestarted, "The new attempt runs.")
 		if c.next.RunningTime == nil {
@@ -152,7 +152,7 @@ func (c conditions) setRunning(v *policy.Verdict) {
 	case c.isTrue(v1alpha1.ConditionRunning) && v.Message != "":
 		c.set(v1alpha1.ConditionRunning, true, v.Reason, v.Message)
 	case c.isTrue(v1alpha1.ConditionRunning):
-		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonSomeReplicasRunning, withLingering(c.s, "The job continues; "+missing.Slot.String()+" is not running."))
+		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonSomeReplicasRunning, withLingering(c.s, "The job continues; "+isNotRunning(c.s, missing)))
 	case v.Message != "": // the ruling holds the job
 		c.set(v1alpha1.ConditionRunning, false, v.Reason, v.Message)
 	default:
@@ -177,18 +177,29 @@ func (c conditions) setProgressing(v *policy.Verdict) {
 }
 
 // runningMessage returns the reason and message of a job that runs: all replicas, the admitted ones, or those that an elastic job needs.
-func runningMessage(job *v1alpha1.TrainingJob, absent *state.Replica) (reason, message string) {
-	admitted, asked, isPartial := state.PartialAdmission(job)
+func runningMessage(s *state.Snapshot, absent *state.Replica) (reason, message string) {
+	admitted, asked, isPartial := state.PartialAdmission(s.Job)
 	switch {
 	case absent == nil && isPartial:
 		return v1alpha1.ReasonPartiallyAdmitted, fmt.Sprintf("All admitted replicas run: the queue has admitted %d of %d workers.", admitted, asked)
 	case absent == nil:
 		return v1alpha1.ReasonAllReplicasRunning, "All replicas run."
 	case !state.IsNeeded(absent.Slot.Role):
-		return v1alpha1.ReasonAllReplicasRunning, "All required replicas are running; " + absent.Slot.String() + " is not."
-	default:
+		return v1alpha1.ReasonAllReplicasRunning, "All required replicas are running; " + isNotRunning(s, absent)
+	case obstacle(s, absent).Reason == "" || absent.FitsNowhere(): // which ones wait for room changes, and Scheduled names one
 		return v1alpha1.ReasonAllReplicasRunning, "At least minReplicas workers run."
+	default:
+		return v1alpha1.ReasonAllReplicasRunning, "At least minReplicas workers run; " + isNotRunning(s, absent)
 	}
+}
+
+// isNotRunning describes a replica without which the job continues, and what keeps its pod from running.
+func isNotRunning(s *state.Snapshot, r *state.Replica) string {
+	text := r.Slot.String() + " is not running."
+	if why := obstacle(s, r); why.Reason != "" {
+		text = state.KeepBeginning(r.Slot.String() + " is not running: " + why.Reason + ": " + why.Message)
+	}
+	return text
 }
 
 // notReadyMessage names the first running replica that is not ready: its probe fails, or its node does not report.

@@ -99,7 +99,7 @@ func isToClean(s *state.Snapshot, policy v1alpha1.CleanPodPolicy) func(state.Pod
 		case v1alpha1.CleanAll:
 			return true
 		case v1alpha1.CleanNone:
-			return s.IsPast(&p) && !hasEnded(s, &p)
+			return (s.IsPast(&p) || !p.HasStarted()) && !hasEnded(s, &p) // a pod that never ran has no log, and would hold its next node
 		default:
 			return !hasEnded(s, &p)
 		}
@@ -140,12 +140,12 @@ func hasEnded(s *state.Snapshot, p *state.Pod) bool {
 	return !p.CanRun() || p.Ended && !s.IsLost(p)
 }
 
-// endsBySuspension reports whether a suspension deletes the pod. What has succeeded is kept for its log. Its side-cars run until the success is
-// recorded, and no longer if it never is.
+// endsBySuspension reports whether a suspension deletes the pod. What has succeeded is kept for its log, as is the pod of the latest failure: a
+// user suspends the job to repair it. Side-cars run until the success is recorded, and no longer if it never is.
 func endsBySuspension(s *state.Snapshot, p *state.Pod) bool {
 	r := s.Replica(p.Slot)
 	counts := r != nil && r.State == state.Succeeded && p.Life == s.Life(p.Slot)
-	return !p.HasSucceeded() || !hasEnded(s, p) && (!counts || isDone(s, p))
+	return !p.HasSucceeded() && !isKept(s, p) || !hasEnded(s, p) && (!counts || isDone(s, p))
 }
 
 // isDone reports whether the pod's success is recorded while its side-cars still run: they hold its node for nothing. After the

@@ -32,7 +32,7 @@ func lingering(s *state.Snapshot) []linger {
 	var all []linger
 	add := func(pods []state.Pod, isAwaited func(*state.Snapshot, *state.Pod) bool) {
 		for i := range pods {
-			if p := &pods[i]; isAwaited(s, p) {
+			if p := &pods[i]; !p.Deleted.IsZero() && isAwaited(s, p) {
 				all = append(all, lingerOf(s, p))
 			} else if next := heldBy(s, p); next != nil {
 				all = append(all, holding(p, next))
@@ -40,9 +40,9 @@ func lingering(s *state.Snapshot) []linger {
 		}
 	}
 	add(s.Pods, func(s *state.Snapshot, p *state.Pod) bool { // of its own pods it awaits none on a lost node
-		return isEnding(s, p) && !s.IsLost(p) && (s.IsPast(p) || isResting(s))
+		return s.MayAct(p) && !s.IsLost(p) && (s.IsPast(p) || isResting(s))
 	})
-	add(s.Former, isEnding)
+	add(s.Former, func(*state.Snapshot, *state.Pod) bool { return true }) // each holds a name, also once it has ended
 	if slices.ContainsFunc(s.Pods, func(p state.Pod) bool { return s.MayAct(&p) }) {
 		return all // a group goes after its pods
 	}
@@ -63,11 +63,16 @@ func isResting(s *state.Snapshot) bool {
 }
 
 func lingerOf(s *state.Snapshot, p *state.Pod) linger {
-	return linger{
-		what: p.Name + " on " + p.Node, since: p.Deleted, endsBy: p.EndsBy,
-		remedy: fmt.Sprintf("End its processes on the node. If none of them can write any more, delete the pod by force: "+
-			"kubectl delete pod %s --namespace %s --grace-period=0 --force", p.Name, s.Job.Namespace),
+	l := linger{what: p.Name + " on " + p.Node, since: p.Deleted, endsBy: p.EndsBy}
+	if p.Finalizers != "" && !s.MayAct(p) {
+		l.what += ", which has ended and has the finalizers " + p.Finalizers + ","
+		l.remedy = fmt.Sprintf("If the controllers of its finalizers are gone, remove them: kubectl patch pod %s --namespace %s --type merge --patch "+
+			`'{"metadata":{"finalizers":null}}'`, p.Name, s.Job.Namespace)
+		return l
 	}
+	l.remedy = fmt.Sprintf("End its processes on the node. If none of them can write any more, delete the pod by force: "+
+		"kubectl delete pod %s --namespace %s --grace-period=0 --force", p.Name, s.Job.Namespace)
+	return l
 }
 
 // heldBy returns the pod that waits for the volume of a pod on a lost node; nil if there is none. Only a person can detach that
@@ -98,9 +103,6 @@ func longest(s *state.Snapshot) *linger {
 	return &first
 }
 
-// isEnding reports whether the pod was deleted and can still act.
-func isEnding(s *state.Snapshot, p *state.Pod) bool { return !p.Deleted.IsZero() && s.MayAct(p) }
-
 // stuckMessage names the object that stays after its grace period, and the remedy; empty if there is none.
 func stuckMessage(s *state.Snapshot) string {
 	l := longest(s)
@@ -110,9 +112,14 @@ func stuckMessage(s *state.Snapshot) string {
 	return fmt.Sprintf("%s has been terminating since %s UTC, and the job waits for it. %s", l.what, l.since.UTC().Format("15:04:05"), l.remedy)
 }
 
-// nextLingering returns when the message about lingering objects changes; zero for never.
+// nextLingering returns when the message about lingering objects, or about a scheduling gate, changes; zero for never.
 func nextLingering(s *state.Snapshot) time.Time {
 	var next time.Time
+	for r := range s.Replicas() {
+		if until := gatedUntil(r); s.Now.Before(until) {
+			next = state.Earliest(next, until)
+		}
+	}
 	for _, l := range lingering(s) {
 		for _, at := range []time.Time{l.since.Add(nameAfter), l.endsBy.Add(stuckAfter)} {
 			if s.Now.Before(at) {

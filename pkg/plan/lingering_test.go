@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
 
@@ -125,5 +126,18 @@ func TestAFormerJobsPodOnALostNodeGivesItsNameFree(t *testing.T) {
 	p := plan.Make(builder.Snapshot(job, builder.FormerJobPod(onLost...)))
 	if !strings.Contains(p.Status.Message, "j-worker-1 on n has been terminating") {
 		t.Errorf("the message is %q", p.Status.Message)
+	}
+}
+
+// A pod that has ended holds its name all the same, and only the owner of the finalizer can free it.
+func TestAFormerJobsPodThatAFinalizerKeepsIsNamedWithIt(t *testing.T) {
+	kept := builder.Edit(func(pod *corev1.Pod) {
+		pod.Status.Phase, pod.Finalizers = corev1.PodFailed, []string{"example.com/hold", "example.com/more"}
+	})
+	job := builder.Job("j", builder.Workers(2), builder.StartedAt(0), created)
+	p := plan.Make(builder.Snapshot(job, builder.FormerJobPod(builder.On("n"), kept, builder.DeletedAt(20*second)), builder.Now(600*second)))
+	stalled := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionStalled)
+	if want := "example.com/hold, example.com/more"; stalled == nil || stalled.Status != "True" || !strings.Contains(stalled.Message, want) || !strings.Contains(p.Status.Message, want) {
+		t.Errorf("the message is %q and the job is stalled: %v; want %s named", p.Status.Message, stalled, want)
 	}
 }

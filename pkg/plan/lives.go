@@ -101,9 +101,10 @@ func leavesSuspension(s *state.Snapshot, v *policy.Verdict) bool {
 }
 
 // resume gives each replica its next life. A stale cache therefore cannot mistake a pod from before the suspension for a new one. A job
-// that never started has no such pods. The back-off of the job and of its replicas ends: the user may have fixed the job meanwhile.
+// that never started has no such pods. The user may have fixed the job meanwhile. So the back-off of the job and of its replicas ends, replicas
+// that were given up run again, and the next report is the step to exceed: it may come from an earlier checkpoint, or from other data.
 //
-// A replica of a served job keeps its life, and so the name of its pod, if no pod of it is left: clients of Kubeflow jobs know that name.
+// A replica of a served job keeps its life, and so the name of its pod, if no pod of that name is left: clients of Kubeflow jobs know that name.
 // The number of its life then separates its next pod from earlier ones.
 func resume(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory) {
 	if s.Job.Status.StartTime == nil {
@@ -117,13 +118,17 @@ func resume(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Me
 		}
 		switch {
 		case m.Succeeded.Has(index):
-		case keepsNames && len(s.PodsOf(r.Slot)) == 0:
+		case keepsNames && r.Pod == nil:
 			m.Started.Remove(index)
+			m.GivenUp.Remove(index)
 		default:
 			m.Replace(index)
 		}
 	}
-	next.NextStartTime, next.Memory.RestartsInRow = nil, 0
+	next.NextStartTime, next.Memory.RestartsInRow, next.Memory.RedoStep = nil, 0, 0
+	if next.Progress != nil {
+		next.Progress.Step = 0
+	}
 	for _, m := range memory {
 		m.ForgetBackOff()
 	}

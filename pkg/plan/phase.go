@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -69,18 +70,39 @@ func isWaiting(reason string) bool {
 	return slices.Contains([]string{v1alpha1.ReasonUnschedulable, v1alpha1.ReasonGangWaiting, v1alpha1.ReasonGangUnavailable}, reason)
 }
 
+// obstacle returns why the replica's pod does not run; empty if every pod waits so for a moment. A gate counts from gatedUntil on: a controller
+// may have a gate on every pod.
+func obstacle(s *state.Snapshot, r *state.Replica) state.Trouble {
+	isUsual := r.Pod == nil || slices.Contains([]string{"", "ContainerCreating", "PodInitializing"}, r.Pod.Waiting.Reason)
+	if isUsual || s.Now.Before(gatedUntil(r)) {
+		return state.Trouble{}
+	}
+	return r.Pod.Waiting
+}
+
+// gatedUntil returns how long a pod with scheduling gates may wait before a message names them; zero for a pod without.
+func gatedUntil(r *state.Replica) time.Time {
+	if r.Pod == nil || r.Pod.Waiting.Reason != corev1.PodReasonSchedulingGated {
+		return time.Time{}
+	}
+	return r.Pod.Created.Add(nameAfter)
+}
+
 // whyNotRunning returns why the replica, and so its attempt, does not run.
 func whyNotRunning(s *state.Snapshot, r *state.Replica) (reason, message string) {
 	p, slot := r.Pod, r.Slot
-	everyPod := []string{"", "ContainerCreating", "PodInitializing", "SchedulingGated"} // passes through these reasons
+	why := obstacle(s, r)
 	switch next := s.Job.Status.NextStartTime; {
-	case p != nil && !slices.Contains(everyPod, p.Waiting.Reason):
-		return p.Waiting.Reason, state.KeepBeginning(slot.String() + ": " + p.Waiting.Reason + ": " + p.Waiting.Message)
+	case why.Reason != "":
+		return why.Reason, state.KeepBeginning(slot.String() + ": " + why.Reason + ": " + why.Message)
 	case p == nil && next != nil && s.Now.Before(next.Time):
 		return v1alpha1.ReasonBackOff, "The next pods are created at " + next.UTC().Format("15:04:05") + " UTC."
 	case p == nil && s.Now.Before(s.NextStart(slot)):
 		return v1alpha1.ReasonBackOff, createdAgain(s, slot)
 	case p == nil && (r.FormerCanAct || !s.AttemptMayBegin()):
+		if len(s.Former) > 0 {
+			return v1alpha1.ReasonFormerPodsEnding, withLingering(s, "Pods of an earlier job of this name are not gone; the next pods are created when they are.")
+		}
 		return v1alpha1.ReasonFormerPodsEnding, withLingering(s, "Pods of an earlier life can still run; the next pods are created when they have ended.")
 	default:
 		return v1alpha1.ReasonReplicasStarting, withLingering(s, "Waiting for all replicas to run.")

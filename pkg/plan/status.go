@@ -75,14 +75,30 @@ func setRestartMethod(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *po
 }
 
 // answerRequest records a restart request as done: the job was only just submitted, is suspended or restarts, the named replica gets
-// another life, or there is nothing to restart.
+// another life, its next life has yet to begin, or there is nothing to restart.
 func answerRequest(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory, v *policy.Verdict) {
 	words, request := state.RequestOf(s.Job), s.RestartRequest()
 	isVoid := words != "" && request == nil
 	isReplaced := request != nil && request.Replica != nil &&
 		memory[request.Replica.Slot.Role].Replacements[request.Replica.Slot.Index] != request.Replica.Life.Replacement
-	if !s.Is(v1alpha1.ConditionCreated) || v.Kind == policy.Suspend || next.Attempt != s.Job.Status.Attempt || isVoid || isReplaced {
+	if !s.Is(v1alpha1.ConditionCreated) || v.Kind == policy.Suspend || next.Attempt != s.Job.Status.Attempt || isVoid || isReplaced || v.Hastened != nil {
 		next.Memory.RestartRequest = words
+	}
+	for _, r := range v.Hastened {
+		if next.Attempt == s.Job.Status.Attempt && !policy.WaitsForRequest(s, r.Slot) {
+			endBackOff(s, next, memory, r.Slot)
+		}
+	}
+}
+
+// endBackOff has the next life of the slot, and the attempt, begin now at the latest.
+func endBackOff(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory, slot state.Slot) {
+	now := s.Now.Truncate(time.Second)
+	if next.NextStartTime != nil && now.Before(next.NextStartTime.Time) {
+		next.NextStartTime = &metav1.Time{Time: now}
+	}
+	if starts := memory[slot.Role].NextStarts; int64(starts[slot.Index]) > now.Unix() {
+		starts[slot.Index] = int(now.Unix())
 	}
 }
 

@@ -416,7 +416,7 @@ func TestARequestForARestartIsAnsweredOnce(t *testing.T) {
 		"the named replica restarts": {requestsOf("worker-1: slow", alone.DeepCopy()), runs, 0, "worker-1: slow"},
 		"the named replica fails":    {requestsOf("worker-1: slow", alone.DeepCopy()), append(runs[:2:2], builder.Failed("worker", 1, builder.Exit(1))), 0, "worker-1: slow"},
 		"another replica fails":      {requestsOf("worker-0: slow", alone.DeepCopy()), append(runs[:2:2], builder.Failed("worker", 1, builder.Exit(1))), 0, ""},
-		"it has no pod yet":          {requestsOf("worker-1: slow", alone.DeepCopy()), runs[:2], 0, ""},
+		"it has no pod yet":          {requestsOf("worker-1: slow", alone.DeepCopy()), runs[:2], 0, "worker-1: slow"},
 		"there is none of that name": {requestsOf("worker-7: slow", alone.DeepCopy()), runs, 0, "worker-7: slow"},
 		"a replica restarts, yet":    {requests(builder.Job("j", builder.Workers(2), builder.StartedAt(0))), append(runs[:2:2], builder.Failed("worker", 1, builder.Exit(1))), 0, ""},
 	} {

@@ -164,6 +164,8 @@ func TestCleanUp(t *testing.T) {
 		{"All deletes every pod", job(v1alpha1.CleanAll), pods, []string{"delete j-worker-0: the job has finished",
 			"delete j-worker-1: the job has finished", "delete j-worker-2: the job has finished"}, 0},
 		{"None deletes no pod", job(v1alpha1.CleanNone), pods, nil, 0},
+		{"None deletes pods that never ran", job(v1alpha1.CleanNone), seen(builder.Running("worker", 0), builder.Pending("worker", 1), builder.Pending("worker", 2, builder.On("n"))),
+			[]string{"delete j-worker-1: the job has finished", "delete j-worker-2: the job has finished"}, 0},
 		{"None deletes what still runs of a past life", job(v1alpha1.CleanNone, builder.Attempt(1)), seen(past),
 			[]string{"delete j-worker-1: the job has finished"}, 0},
 		{"a finished job gets no pods, whatever is missing", job(v1alpha1.CleanRunning), seen(builder.NoService()), nil, 0},

@@ -32,7 +32,7 @@ func accountsOf(s *state.Snapshot) Accounts {
 	return Accounts{
 		LastFailure: was.LastFailure, Incidents: slices.Clone(was.Incidents),
 		Charges: was.Memory.Charges, ChargedRestarts: was.ChargedRestarts, Budgets: was.Budgets,
-		NodeFailures: was.Memory.NodeFailures, AvoidedNodes: slices.Clone(was.AvoidedNodes), RestartsWithoutProgress: was.Memory.RestartsWithoutProgress,
+		NodeFailures: was.Memory.NodeFailures, AvoidedNodes: slices.Clone(was.AvoidedNodes), RestartsWithoutProgress: restartsWithoutProgress(s),
 	}
 }
 
@@ -43,9 +43,6 @@ func nextAccounts(s *state.Snapshot, v *Verdict) Accounts {
 	begun := failure.Begun(v.Restarts)
 	if joinsOnly := len(v.Restarts) > len(begun) && len(begun) == 0; v.Failure != nil && failure.IsFailure(v.Failure.Cause) && !joinsOnly {
 		a.LastFailure = v.Failure
-	}
-	if !s.Progress.Renewed.IsZero() {
-		a.RestartsWithoutProgress = restartsWithoutProgress(s)
 	}
 	if len(v.Amendments) == 0 && len(v.Restarts) == 0 {
 		return a

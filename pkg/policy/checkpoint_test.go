@@ -74,6 +74,16 @@ func TestAJobThatSucceedsWhileItsRanksAreAskedHasSucceeded(t *testing.T) {
 	}
 }
 
+// Rank 0 answers requests.
+func TestNoCheckpointIsRequestedWhenRank0HasEnded(t *testing.T) {
+	for name, rank0 := range map[string]builder.SnapshotOption{"it has succeeded": builder.Succeeded("worker", 0), "it waits in its back-off": builder.Recorded(0)} {
+		job := training(builder.Framework(v1alpha1.Custom), builder.Suspended(), builder.AllWorkers())
+		if v := policy.Judge(builder.Snapshot(job, builder.Now(20*second), rank0, builder.Running("worker", 1))); v.Kind != policy.Suspend || v.Asked != nil {
+			t.Errorf("%s: ruling %d (%s), asked %+v, want a suspension at once", name, v.Kind, v.Message, v.Asked)
+		}
+	}
+}
+
 // One request stands until it is answered, whatever else stops the ranks meanwhile.
 func TestOneRequestIsEnoughForAllThatStopsTheRanks(t *testing.T) {
 	job := training(builder.Suspended(), builder.StopAsked(15*second))

@@ -152,12 +152,17 @@ func firstEnd(s *state.Snapshot) time.Time {
 	return by
 }
 
-// canSave reports whether the job runs by its status, all its broken replicas are still terminating, and the pods of all running
-// ones have the file of requests. It does not check that every pod runs: the cached pods may be older than the status.
+// canSave reports whether the job runs by its status, rank 0, which answers, has not ended, all broken replicas are still terminating, and the
+// pods of all running ones have the file of requests. It does not check that every other pod runs: the cached pods may be older than the status.
 //
 // Pods from before progress.checkpointGraceSeconds was set do not have the file. A rank without it trains on, and the checkpoint of
 // the others is incomplete. Evaluators need not save.
 func canSave(s *state.Snapshot) bool {
+	reporter := s.Reporter()
+	answers := reporter != nil && (reporter.State == state.Running || isTerminating(reporter))
+	if success, _ := succeeded(s); !answers && success == nil { // a success breaks the hold
+		return false
+	}
 	return s.Is(v1alpha1.ConditionRunning) && !s.Any(func(r *state.Replica) bool {
 		terminates := isTerminating(r)
 		runs := r.State == state.Running || terminates

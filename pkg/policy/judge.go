@@ -30,7 +30,7 @@ func Judge(s *state.Snapshot) Verdict {
 	if v.Kind == Final {
 		return v
 	}
-	v.GivenUp = givenUp(s)
+	v.GivenUp, v.Hastened = givenUp(s), hastened(s)
 	v.Calm, v.Settled = budget.CalmSlots(s, longestCount(s))
 	v.Amendments = failure.Explain(s, v.Restarts)
 	v.Accounts = nextAccounts(s, &v)
@@ -123,6 +123,8 @@ type Facts struct {
 	Amendments []failure.Amendment
 	// GivenUp are the failures of evaluators that do not run again in this attempt.
 	GivenUp []failure.Incident
+	// Hastened are the replicas whose next lives answer a user's request. Their back-off ends.
+	Hastened []*state.Replica
 	// Calm are the slots whose next restart is the first in a row. Settled are the slots whose NextStart no longer matters.
 	Calm, Settled []state.Slot
 	// Accounts is what the status keeps of restarts.

@@ -17,12 +17,12 @@ import (
 // server allows.
 func requested(s *state.Snapshot) (*Ruling, time.Time) {
 	request := s.RestartRequest()
-	if request == nil {
+	if request == nil || hastened(s) != nil {
 		return nil, time.Time{}
 	}
-	// it waits for a pod that is not created yet, and a life that ends otherwise answers it
-	hasPod := []state.State{state.Pending, state.Starting, state.Running}
-	if r := request.Replica; r != nil && (s.Is(v1alpha1.ConditionSuspended) || !slices.Contains(hasPod, r.State)) {
+	// a life that ends otherwise answers it
+	canEnd := []state.State{state.Pending, state.Starting, state.Running, state.GivenUp}
+	if r := request.Replica; r != nil && (s.Is(v1alpha1.ConditionSuspended) || !slices.Contains(canEnd, r.State)) {
 		return nil, time.Time{}
 	}
 	incident := requestedIncident(s, request)
@@ -32,6 +32,36 @@ func requested(s *state.Snapshot) (*Ruling, time.Time) {
 		}
 	}
 	return restart(s, []failure.Incident{incident}), time.Time{}
+}
+
+// hastened returns the replicas whose next lives answer a request: of the named replica, or of all replicas that the job waits for, no pod
+// exists. A restart is under way, so the request begins no other one. It ends their back-off.
+func hastened(s *state.Snapshot) []*state.Replica {
+	request := s.RestartRequest()
+	if request == nil {
+		return nil
+	}
+	var waiting []*state.Replica
+	for r := range s.Replicas() {
+		switch {
+		case request.Replica != nil && request.Replica != r, !r.NeedsPod():
+		case r.State != state.Missing:
+			return nil
+		default:
+			waiting = append(waiting, r)
+		}
+	}
+	return waiting
+}
+
+// WaitsForRequest reports whether an earlier request began the back-off of the slot. Another one does not end it: a program that requests
+// restarts all the time must not restart the job all the time.
+func WaitsForRequest(s *state.Snapshot, slot state.Slot) bool {
+	incidents := s.Job.Status.Incidents
+	latest := slices.IndexFunc(incidents, func(i v1alpha1.Incident) bool {
+		return i.Scope == v1alpha1.ScopeJob || i.Role == slot.Role && (i.Scope == v1alpha1.ScopeRole || int(i.Index) == slot.Index)
+	})
+	return latest >= 0 && incidents[latest].Cause == v1alpha1.CauseRequested
 }
 
 // requestedIncident returns the restart of the whole job, or of the replica with all replicas that cannot continue without it.

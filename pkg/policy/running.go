@@ -20,7 +20,7 @@ func blocksRunning(s *state.Snapshot) *state.Replica { return firstRequiredWitho
 
 // notRunning returns the lowest-ranked replica that does not run, even if the job can do without it; nil if all run.
 func notRunning(s *state.Snapshot) *state.Replica {
-	return s.First(func(r *state.Replica) bool { return !isUp(r) && !isBeingGivenUp(s, r) })
+	return s.First(func(r *state.Replica) bool { return !isUp(r) })
 }
 
 // firstRequiredWithout returns the lowest-ranked required replica for which has is false; nil if there is none. It skips as many
@@ -47,9 +47,9 @@ func isRendezvousHost(spec *v1alpha1.TrainingJobSpec, slot state.Slot) bool {
 	return spec.Elastic != nil && state.IsCollective(spec) && state.HostsRendezvous(spec, slot)
 }
 
-// isUp reports whether the replica runs or need not run.
+// isUp reports whether the replica runs or has succeeded.
 func isUp(r *state.Replica) bool {
-	return r.State == state.Running || r.State == state.Succeeded || r.State == state.GivenUp
+	return r.State == state.Running || r.State == state.Succeeded
 }
 
 // stalled rules because a running job that makes no progress hangs, and its user wants a restart then.
@@ -113,9 +113,10 @@ func stallMessage(s *state.Snapshot) string {
 	return fmt.Sprintf("%s has not reported for %v; %s", state.Leader(&s.Job.Spec), state.StallAfter(s.Job.Spec.Progress), step)
 }
 
-// restartsWithoutProgress returns the number of restarts that count as stuck since the last newer step.
+// restartsWithoutProgress returns the number of restarts that count as stuck since the last newer step. A job that was suspended may have been
+// mended, and begins a new row.
 func restartsWithoutProgress(s *state.Snapshot) int32 {
-	if s.Progress.Step > s.RecordedStep() {
+	if s.Is(v1alpha1.ConditionSuspended) || s.Progress.Step > s.RecordedStep() {
 		return 0
 	}
 	return s.Job.Status.Memory.RestartsWithoutProgress

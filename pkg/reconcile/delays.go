@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"cmp"
 	"reflect"
 	"slices"
 	"time"
@@ -23,7 +22,7 @@ func PodDelay(c *cluster.Cluster, was, is *corev1.Pod) (wait time.Duration, matt
 	if reflect.DeepEqual(before, after) {
 		return 0, false
 	}
-	c.PodChanged(cmp.Or(is, was))
+	c.PodChanged(was, is)
 	if was != nil && is != nil && after.Deleted.IsZero() && (after.Phase == corev1.PodFailed || after.Exit != nil) {
 		return 0, true
 	}

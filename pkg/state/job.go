@@ -96,7 +96,7 @@ type Request struct {
 }
 
 // RestartRequest returns the new request to restart the job or one replica. It returns nil for the last answered request, for a text
-// from the submission of the job, and for a replica that runs no more.
+// from the submission of the job, and for a replica that the job does not have or that has succeeded.
 func (s *Snapshot) RestartRequest() *Request {
 	words := RequestOf(s.Job)
 	if words == s.Job.Status.Memory.RestartRequest || words == "" || !s.Is(v1alpha1.ConditionCreated) {
@@ -106,7 +106,7 @@ func (s *Snapshot) RestartRequest() *Request {
 	if !isNamed {
 		return &Request{Reason: reason}
 	}
-	if r := s.Replica(slot); r != nil && r.NeedsPod() {
+	if r := s.Replica(slot); r != nil && r.State != Succeeded {
 		return &Request{Reason: reason, Replica: r}
 	}
 	return nil

@@ -104,10 +104,11 @@ func (m Memory) Clone() Memory {
 	return clone
 }
 
-// Replace gives the slot its next life, which has not started.
+// Replace gives the slot its next life, which has neither started nor been given up.
 func (m *RoleMemory) Replace(index int) {
 	m.Replacements[index]++
 	m.Started.Remove(index)
+	m.GivenUp.Remove(index)
 }
 
 // HoldBack remembers of the slot's next life that it is the n-th restart in a row, and may not begin before next.

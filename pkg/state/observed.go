@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
@@ -21,6 +23,8 @@ type Observed struct {
 	Foreign string
 	// Gone are the last versions of pods that had a node and are gone, as far as this process has seen them go.
 	Gone []Pod
+	// Ended are the versions of pods, by UID, in which they had ended and were not deleted yet, as far as this process has seen them.
+	Ended map[types.UID]Pod
 	// FirstLook is whether this process has not written the job's status yet: pods may have come, run and gone that it has not seen.
 	FirstLook bool
 	// HasService is whether the job's headless Service exists.

@@ -85,6 +85,8 @@ type Pod struct {
 	Excludes []string
 	// Asked is what the pod's containers find in the file of requests to stop; empty for none.
 	Asked string
+	// Finalizers are the first finalizers of a deleted pod; empty for none.
+	Finalizers string
 	// Version is the pod's resourceVersion.
 	Version string
 	// HoldsVolume is whether the pod mounts a volume that may be writable on one node only: then it is never
@@ -124,6 +126,11 @@ func (p *Pod) HasStarted() bool {
 func (p *Pod) HasSucceeded() bool {
 	byMain := p.MainSucceeded && p.Exit == nil && p.Rejected.Reason == "" && p.Disruption.Reason == ""
 	return (p.Phase == corev1.PodSucceeded || byMain) && p.Deleted.IsZero()
+}
+
+// HasEndedByItself reports whether the main container has ended for good, and the pod is not being deleted.
+func (p *Pod) HasEndedByItself() bool {
+	return p.Deleted.IsZero() && p.Scheduled() && (p.HasSucceeded() || !p.CanRun() || p.Exit != nil)
 }
 
 // Scheduled reports whether the pod has a node.

@@ -73,6 +73,7 @@ func read(pod *corev1.Pod) Pod {
 	if pod.DeletionTimestamp != nil {
 		grace := time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second
 		p.Deleted, p.EndsBy = pod.DeletionTimestamp.Add(-grace), pod.DeletionTimestamp.Time
+		p.Finalizers = strings.Join(FirstFinalizers(pod), ", ")
 	}
 	if p.NeverRan {
 		p.Exit = nil
@@ -87,6 +88,9 @@ func read(pod *corev1.Pod) Pod {
 	}
 	return p
 }
+
+// FirstFinalizers returns the pod's finalizers, up to the number that a message names.
+func FirstFinalizers(pod *corev1.Pod) []string { return pod.Finalizers[:min(len(pod.Finalizers), 3)] }
 
 // wasGiven reports whether the pod's main container has the variable. The containers that admission adds do not have it.
 func wasGiven(pod *corev1.Pod, variable string) bool {

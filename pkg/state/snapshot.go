@@ -30,7 +30,12 @@ func New(o Observed) (*Snapshot, error) {
 	}
 	s := &Snapshot{Observed: o, Memory: memory}
 	for i := range s.Pods {
-		s.Pods[i].Life = s.LifeOf(&s.Pods[i])
+		p := &s.Pods[i]
+		p.Life = s.LifeOf(p)
+		if ended, is := s.Ended[p.UID]; is && !p.Deleted.IsZero() && !s.IsPast(p) && !s.IsFinished() && !s.Is(v1alpha1.ConditionSuspended) {
+			ended.Life, ended.Version = p.Life, p.Version
+			*p = ended // its end counts, although it was deleted then
+		}
 	}
 	slices.SortFunc(s.Nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	s.doubtMassLoss()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
@@ -130,5 +131,33 @@ func BenchmarkNew(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// A cleaner may delete a pod that has ended, before the operator looks. Every version from then on has a deletionTimestamp.
+func TestAnEndThatTheWatchHasShownCountsAlthoughThePodWasThenDeleted(t *testing.T) {
+	job := builder.Job("j", builder.Workers(3), builder.StartedAt(0))
+	pods := []builder.SnapshotOption{builder.Succeeded("worker", 0, builder.DeletedAt(40*time.Second)), builder.Failed("worker", 1, builder.Exit(1), builder.DeletedAt(40*time.Second)),
+		builder.Failed("worker", 2, builder.Exit(143), builder.DeletedAt(20*time.Second))}
+	remembered := func(o *state.Observed) {
+		o.Ended = map[types.UID]state.Pod{}
+		for _, p := range o.Pods[:2] {
+			p.Deleted, p.EndsBy = time.Time{}, time.Time{}
+			o.Ended[p.UID] = p
+		}
+	}
+	s := builder.Snapshot(job, append(pods, remembered)...)
+	if got := s.Replica(state.Slot{Role: v1alpha1.Worker}).State; got != state.Succeeded {
+		t.Errorf("worker-0 is %v, want a success", got)
+	}
+	for i, want := range map[int]bool{1: true, 2: false} {
+		if r := s.Replica(state.Slot{Role: v1alpha1.Worker, Index: i}); r.State != state.Failed || r.Pod.Deleted.IsZero() != want {
+			t.Errorf("worker-%d is %v, deleted %v: want a failure, by itself: %t", i, r.State, r.Pod.Deleted, want)
+		}
+	}
+	isSuspended := builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0)
+	isSuspended(job)
+	if r := builder.Snapshot(job, append(pods, remembered)...).Replica(state.Slot{Role: v1alpha1.Worker, Index: 1}); r.Pod.Deleted.IsZero() {
+		t.Error("a suspended job deletes the pod, and does not see that it was deleted")
 	}
 }

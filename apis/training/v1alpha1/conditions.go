@@ -160,9 +160,10 @@ const ReasonScaledIn = "ScaledIn"
 const (
 	// ReasonQuotaExceeded: a ResourceQuota refuses the job's pods.
 	ReasonQuotaExceeded = "QuotaExceeded"
-	// ReasonForbidden: admission (pod security, a policy, RBAC) refuses the job's pods or Service.
+	// ReasonForbidden: admission (pod security, a policy, a webhook, RBAC) refuses the job's pods or Service.
 	ReasonForbidden = "Forbidden"
-	// ReasonAdmissionUnavailable: a required admission webhook does not answer.
+	// ReasonAdmissionUnavailable: a required admission webhook does not answer, or the API server has refused a pod or Service three times with the
+	// same words and a code that may pass, such as 429 or 503.
 	ReasonAdmissionUnavailable = "AdmissionUnavailable"
 	// ReasonInvalid: the API server rejects the job's pods or Service as invalid.
 	ReasonInvalid = "Invalid"

@@ -171,7 +171,7 @@ type LostSeconds struct {
 
 // ProgressStatus is the progress that the training reported.
 type ProgressStatus struct {
-	// step is the highest step reported.
+	// step is the highest step reported since the job was last resumed.
 	// +kubebuilder:validation:Minimum=0
 	// +required
 	Step int64 `json:"step"`

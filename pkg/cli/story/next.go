@@ -30,7 +30,7 @@ const (
 var stalls = []advice{
 	{[]string{v1alpha1.ReasonQuotaExceeded}, "See what the quota leaves: kubectl describe quota -n NS. Ask for less, or have it raised; the operator tries again by itself."},
 	{[]string{v1alpha1.ReasonForbidden}, "Change the template as the message shows, or ask an administrator for an exemption. " + changeTemplate},
-	{[]string{v1alpha1.ReasonAdmissionUnavailable}, "Report it to an administrator: a required admission webhook does not answer. The operator tries again by itself."},
+	{[]string{v1alpha1.ReasonAdmissionUnavailable}, "Report it to an administrator: a required admission webhook does not answer, or the API server refuses. The operator tries again by itself."},
 	{[]string{v1alpha1.ReasonInvalid}, "Correct what the message names. " + changeTemplate},
 	{[]string{v1alpha1.ReasonNameConflict}, "Do what the message names, or rename the job; what holds the name: kubectl get pods,services -n NS. The operator tries again by itself."},
 	{[]string{v1alpha1.ReasonPodNotEnding}, "See why the pod does not end: kubectl describe pod -n NS POD. recovery.forceAfterSeconds bounds the wait, for jobs whose checkpoints take no harm."},

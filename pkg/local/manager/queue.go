@@ -67,7 +67,6 @@ func (q *Queue) podChanged(was, is client.Object) {
 	pod := after
 	if after == nil {
 		pod = before
-		q.Cluster.SawGone(before)
 	}
 	if wait, matters := reconcile.PodDelay(q.Cluster, before, after); matters && q.owns(pod) {
 		q.After(wait)

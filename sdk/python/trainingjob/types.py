@@ -616,7 +616,7 @@ class ProgressStatusRequired(TypedDict):
     """What every ProgressStatus has."""
 
     step: int
-    """step is the highest step reported."""
+    """step is the highest step reported since the job was last resumed."""
 
 
 class ProgressStatus(ProgressStatusRequired, total=False):

@@ -44,7 +44,10 @@ func (c *Checker) checkBackOff(h *history, before, after *v1alpha1.TrainingJob) 
 		}
 		return
 	}
-	if !was.NextStartTime.Equal(now.NextStartTime) || was.Memory.RestartsInRow != now.Memory.RestartsInRow {
+	answers := was.Memory.RestartRequest != now.Memory.RestartRequest // a request ends the back-off of what it names
+	if answers && now.NextStartTime.Before(was.NextStartTime) {
+		h.backOffs.whole.until = now.NextStartTime.Time
+	} else if !was.NextStartTime.Equal(now.NextStartTime) || was.Memory.RestartsInRow != now.Memory.RestartsInRow {
 		c.violate("14 back-off: nextStartTime %v becomes %v, and the job has not restarted as a whole", was.NextStartTime, now.NextStartTime)
 	}
 	rows := map[state.Slot]row{}
@@ -96,6 +99,7 @@ func promisedWait(first, most int32, n int) time.Duration {
 // the others nothing changes, but that what is past is forgotten.
 func (c *Checker) checkOwnBackOffs(h *history, before, after *v1alpha1.TrainingJob, rows map[state.Slot]row) {
 	old, memory := memoryOf(before), memoryOf(after)
+	answers := before.Status.Memory.RestartRequest != after.Status.Memory.RestartRequest
 	for role, m := range memory {
 		for index := range h.widest {
 			slot := state.Slot{Role: role, Index: index}
@@ -107,6 +111,8 @@ func (c *Checker) checkOwnBackOffs(h *history, before, after *v1alpha1.TrainingJ
 				c.violate("14 back-off: %s is restarted for the %dth time in a row and may begin at %v, promised is the %dth at %v",
 					slot, said.restarts, said.until.UTC(), promised.restarts, promised.until.UTC())
 			case restarted:
+				h.backOffs.own[slot] = said
+			case answers && old[role] != nil && m.NextStarts[index] > 0 && m.NextStarts[index] < old[role].NextStarts[index]:
 				h.backOffs.own[slot] = said
 			case old[role] != nil && m.NextStarts[index] != old[role].NextStarts[index] &&
 				(m.NextStarts[index] != 0 || c.world.Clock.Since(time.Unix(int64(old[role].NextStarts[index]), 0)) < calm):

@@ -17,7 +17,7 @@ type training struct {
 	step, saved int64
 	// hung is the process for which all ranks wait; nil for none.
 	hung *process
-	// shown is the highest step that a read of a page has shown.
+	// shown is the highest step that a read of a page has shown since the job was last resumed.
 	shown int64
 }
 

@@ -91,6 +91,7 @@ func (w *World) askForRestart(of string) {
 // Suspend sets spec.suspend.
 func (w *World) Suspend(yes bool) {
 	w.EditSpec(func(spec *v1alpha1.TrainingJobSpec) { spec.Suspend = &yes })
+	w.training.shown = 0
 }
 
 // Scale sets the number of workers.
