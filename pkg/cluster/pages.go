@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/progress"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -169,6 +170,9 @@ func (s Shown) after(began time.Time, body []byte, err error) Shown {
 	if err == nil {
 		said, err = progress.Parse(body)
 	}
+	if said.Renewed = began; said.Report == s.Report && said.Attempt == s.Attempt && said.Life == s.Life {
+		said.Renewed = s.Renewed
+	}
 	if err != nil {
 		return Shown{Said: s.Said, Read: s.Read, IsSilent: s.IsSilent, Err: err}
 	}
@@ -182,6 +186,8 @@ func (c *Cluster) addPage(s *state.Snapshot) {
 		c.options.Pages.Forget(job)
 		return
 	}
+	began := c.beganAt(s.Job, r.Pod)
+	s.Progress.Began = began
 	address, err := c.options.PageAt(r.Pod)
 	if err != nil {
 		c.options.Pages.Forget(job)
@@ -191,13 +197,33 @@ func (c *Cluster) addPage(s *state.Snapshot) {
 	shown := c.options.Pages.Watch(job, Page{Pod: r.Pod.UID, Address: address, Every: s.ReadEvery()})
 	if s.Heeds(shown.Attempt, shown.Life) {
 		s.Progress = shown.Progress
-		s.Progress.Renewed = c.renewedAt(s.Job, shown.Renewed)
-		s.Progress.IsLate = shown.lag.IsLate()
+		s.Progress.Began, s.Progress.IsLate = began, shown.lag.IsLate()
+		s.Progress.Renewed = s.FirstSeen(shown.Report, shown.Renewed)
 	}
 	s.Progress.Read = shown.Read
 	if shown.Err != nil {
 		s.Progress.Unread = state.Printable(state.Cut(shown.Err.Error(), state.MaxWords))
 	}
+}
+
+// process is the latest process of rank 0 that this process of the operator has seen: its pod, its beginning by the clock of its node, and when it
+// was first seen. since is zero for the first one: it may have run for long.
+type process struct {
+	pod          types.UID
+	began, since time.Time
+}
+
+// beganAt returns when the operator saw the process of the pod begin; zero if it ran when the operator first looked.
+func (c *Cluster) beganAt(job *v1alpha1.TrainingJob, p *state.Pod) time.Time {
+	return c.memo(job, func(m *jobMemo) {
+		was := m.process
+		if was.pod == p.UID && was.began.Equal(p.Began) {
+			return
+		}
+		if m.process = (process{pod: p.UID, began: p.Began}); was.pod != "" {
+			m.process.since = c.clock.Now()
+		}
+	}).process.since
 }
 
 // noPages are the Pages of a Cluster without any: no job has a report.

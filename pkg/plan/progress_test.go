@@ -88,6 +88,26 @@ func TestARenewalAloneIsSeldomWritten(t *testing.T) {
 	}
 }
 
+// A report that may soon be a hang is recorded, so that a process of the operator that starts then does not take it for a new one.
+func TestAnOldReportIsRecorded(t *testing.T) {
+	running := seen(builder.Running("worker", 0))
+	job := underWay(t, takenOn(t, builder.Workers(1), builder.Progress(100, v1alpha1.StallNotify)), running...)
+	look := func(now time.Duration, report string, renewed time.Duration) *state.Snapshot {
+		with := func(o *state.Observed) { o.Progress.Report = report }
+		return builder.Snapshot(job, append(slices.Clone(running), builder.Reported(7, renewed), builder.Now(now), with)...)
+	}
+	job = after(t, look(20*second, "first", 20*second))
+	for _, c := range []struct {
+		now, renewed time.Duration
+		want         string
+	}{{79 * second, 30 * second, "first"}, {80 * second, 30 * second, "second"}, {200 * second, 30 * second, "second"}} {
+		job = after(t, look(c.now, "second", c.renewed))
+		if got := job.Status.Memory.Report; got != c.want || got == "second" && job.Status.Progress.RenewTime.Sub(builder.Epoch) != c.renewed {
+			t.Errorf("at %v %q is recorded, with %v, want %q", c.now, got, job.Status.Progress.RenewTime, c.want)
+		}
+	}
+}
+
 // The step alone is written at most once a minute. A checkpoint, or any other change, includes the step.
 func TestAStepAloneIsWrittenOnceAMinute(t *testing.T) {
 	running := seen(builder.Running("worker", 0))

@@ -51,7 +51,7 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 	if v.Kind != policy.Final && !equality.Semantic.DeepEqual(&s.Job.Status, &next) { // it is written, so it shows all there is
 		setLostSeconds(s, &next, v)
 		if next.Progress != nil && !s.Progress.Renewed.IsZero() {
-			next.Progress.RenewTime = renewal(s)
+			next.Progress.RenewTime, next.Memory.Report = renewal(s), s.Progress.Report
 		}
 	}
 	return next
@@ -102,7 +102,7 @@ const renewalEvery = 5 * time.Minute
 // setProgress records the latest report, if there is one. A job without a page has no report: its last one would only grow old.
 func setProgress(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 	if !state.ReportsByPage(&s.Job.Spec) {
-		next.Progress = nil
+		next.Progress, next.Memory.Report = nil, ""
 		return
 	}
 	if s.Progress.Renewed.IsZero() {
@@ -117,8 +117,11 @@ func setProgress(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 	default:
 		is.CheckpointTime = is.RenewTime
 	}
-	if was != nil && was.RenewTime != nil && is.RenewTime.Sub(was.RenewTime.Time) < renewalEvery {
+	isOld := s.Now.Sub(s.Progress.Renewed) >= state.StallAfter(s.Job.Spec.Progress)/2 // a later process of the operator must not take it for a new one
+	if was != nil && was.RenewTime != nil && is.RenewTime.Sub(was.RenewTime.Time) < renewalEvery && (!isOld || s.Progress.Report == next.Memory.Report) {
 		is.RenewTime = was.RenewTime
+	} else {
+		next.Memory.Report = s.Progress.Report
 	}
 	next.Progress = is
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -144,13 +145,22 @@ func TestWhoCanHang(t *testing.T) {
 		{"not one that was made before spec.progress", job(), with(builder.Running("worker", 0, builder.MadeWith())), judged{}},
 		{"not one that has finished, while others work on", job(builder.AllWorkers()), with(builder.Succeeded("worker", 0)), judged{}},
 		{"not one that waits for a node", job(), with(builder.Pending("worker", 0)), judged{}},
-		{"not one that began a moment ago", job(), with(builder.Running("worker", 0, builder.Began(90*second))), judged{Wake: 190 * second}},
+		{"not one that began a moment ago", job(), append(with(builder.Running("worker", 0)), builder.ProcessBegan(90*second)), judged{Wake: 190 * second}},
+		{"one that began an hour ahead, by the clock of its node", job(), with(builder.Running("worker", 0, builder.Began(time.Hour))), hangs("worker-0")},
+		{"not one whose process its kubelet starts again", job(), with(builder.Running("worker", 0, between)), judged{}},
 		{"one beside which an evaluator was replaced", job(replaced(v1alpha1.Evaluator)), with(builder.Running("worker", 0)), hangs("worker-0")},
 		{"one beside which a worker of an asynchronous job was", job(replaced(v1alpha1.Worker)), with(builder.Running("worker", 0)), hangs("worker-0")},
 		{"not one of a collective beside which a rank was", job(pytorch, builder.Elastic(1, 3), replaced(v1alpha1.Worker)), with(builder.Running("worker", 0)), judged{Wake: 200 * second}},
 		{"not one whose parameters were away", job(builder.PS(1), replaced(v1alpha1.PS)), ps, judged{Wake: 200 * second}},
 	})
 }
+
+// between is a pod whose kubelet waits before it starts the next process.
+var between = builder.Edit(func(pod *corev1.Pod) {
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main",
+		State:                corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
+		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 42}}}}
+})
 
 func TestAHangIsToldWithTheLastStep(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1), builder.RunsSince(0), builder.Progress(30, v1alpha1.StallRestart))

@@ -79,8 +79,10 @@ type Pod struct {
 	Page    int32
 	Address string
 	OnHost  bool
-	// Began is when the process of the main container began that runs, by its node's clock; zero if none runs.
-	Began time.Time
+	// Began is when the process of the main container began that runs, by its node's clock; zero if none runs. Between is whether the kubelet has
+	// yet to start one, after one that has ended.
+	Began   time.Time
+	Between bool
 	// Asked is what the pod's containers find in the file of requests to stop; empty for none.
 	Asked string
 	// Version is the pod's resourceVersion.

@@ -61,8 +61,13 @@ func read(pod *corev1.Pod) Pod {
 	p.heedPreflight()
 	p.Hears = wasGiven(pod, v1alpha1.EnvStopFile)
 	p.Page, p.Address, p.OnHost = pageOf(pod), AddressOf(pod), pod.Spec.HostNetwork
-	if running := mainStatus(pod).State.Running; running != nil {
-		p.Began = running.StartedAt.Time
+	switch main := mainStatus(pod); {
+	case main.State.Running != nil:
+		p.Began = main.State.Running.StartedAt.Time
+	case main.State.Terminated != nil:
+		p.Between = restartsInPlace(pod, &main)
+	default:
+		p.Between = main.LastTerminationState.Terminated != nil
 	}
 	_, isInService := pod.Labels[v1alpha1.LabelJobName]
 	p.Fenced = !isInService

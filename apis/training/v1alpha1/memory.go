@@ -45,6 +45,9 @@ type Memory struct {
 	// countedTime is the time up to which runningSeconds and lostSeconds are complete.
 	// +optional
 	CountedTime *metav1.Time `json:"countedTime,omitempty"`
+	// report is by what the report of progress.renewTime differs from others: its own time, by the clock of its node, and its step.
+	// +optional
+	Report string `json:"report,omitempty"`
 	// redoStep is the step before the latest whole-job restart, until the job reports an equal or higher step.
 	// +kubebuilder:validation:Minimum=0
 	// +optional

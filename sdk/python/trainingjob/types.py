@@ -633,8 +633,8 @@ class ProgressStatus(ProgressStatusRequired, total=False):
     old."""
 
     renewTime: str
-    """renewTime is the time of the latest report. A report without a newer step or checkpoint shows here within 5
-    minutes."""
+    """renewTime is when the operator first saw the latest report. A report without a newer step or checkpoint shows
+    here within 5 minutes."""
 
 
 class ReplicaStatus(TypedDict, total=False):
