@@ -43,8 +43,8 @@ type Shown struct {
 	progress.Said
 	// Read is when the last read began that the process answered, or failed to answer; zero if there was none.
 	Read time.Time
-	// IsSilent is whether the process did not answer then.
-	IsSilent bool
+	// Silent is how many of the last reads in a row the process did not answer.
+	Silent int
 	// Err is why the last read did not show a report; nil if it did, or if the process did not answer.
 	Err error
 
@@ -152,8 +152,11 @@ func (p *pages) keep(job client.ObjectKey, w *watched, began time.Time, body []b
 	return true
 }
 
-// After returns what is shown after one more read. A process that does not answer has made no newer report known. Once some reads wait in
-// its queue of connections, the kernel lets no further one connect.
+// fullQueue is how many reads a process must have left unanswered in a row until its queue of connections may be full: Python's http.server has the
+// shortest usual one. From then on the kernel lets no further read connect. Before that a read without a connection shows a broken network.
+const fullQueue = 6
+
+// After returns what is shown after one more read. A process that does not answer has made no newer report known.
 func (s Shown) After(began time.Time, body []byte, err error) Shown {
 	next := s.after(began, body, err)
 	if !next.Renewed.IsZero() {
@@ -163,8 +166,8 @@ func (s Shown) After(began time.Time, body []byte, err error) Shown {
 }
 
 func (s Shown) after(began time.Time, body []byte, err error) Shown {
-	if errors.Is(err, progress.ErrSilent) || s.IsSilent && errors.Is(err, progress.ErrUnreached) {
-		return Shown{Said: s.Said, Read: began, IsSilent: true}
+	if errors.Is(err, progress.ErrSilent) || s.Silent >= fullQueue && errors.Is(err, progress.ErrUnreached) {
+		return Shown{Said: s.Said, Read: began, Silent: s.Silent + 1}
 	}
 	var said progress.Said
 	if err == nil {
@@ -174,7 +177,7 @@ func (s Shown) after(began time.Time, body []byte, err error) Shown {
 		said.Renewed = s.Renewed
 	}
 	if err != nil {
-		return Shown{Said: s.Said, Read: s.Read, IsSilent: s.IsSilent, Err: err}
+		return Shown{Said: s.Said, Read: s.Read, Err: err}
 	}
 	return Shown{Said: said, Read: began}
 }
@@ -200,7 +203,7 @@ func (c *Cluster) addPage(s *state.Snapshot) {
 		s.Progress.Began, s.Progress.IsLate = began, shown.lag.IsLate()
 		s.Progress.Renewed = s.FirstSeen(shown.Report, shown.Renewed)
 	}
-	s.Progress.Read = shown.Read
+	s.Progress.Read, s.Progress.IsSilent = shown.Read, shown.Silent > 0
 	if shown.Err != nil {
 		s.Progress.Unread = state.Printable(state.Cut(shown.Err.Error(), state.MaxWords))
 	}

@@ -88,6 +88,14 @@ func TestAPageThatWasNotReadIsNoHang(t *testing.T) {
 		}
 	}
 	v := policy.Judge(builder.Snapshot(again, seenAt(161, builder.Reported(7, 50*second), builder.Read(150*second), builder.Unread("connection refused"))...))
+	former := builder.Status(func(status *v1alpha1.TrainingJobStatus) { status.Progress = &v1alpha1.ProgressStatus{Step: 92} })
+	former(again) // an earlier attempt has got further
+	for step, want := range map[int64]string{7: "the last step was 7", 0: "no step of this attempt was read"} {
+		v := policy.Judge(builder.Snapshot(again, seenAt(161, builder.Reported(step, 50*second), builder.Read(150*second))...))
+		if want := "master-0 has not reported for 1m40s; " + want; v.Stalled != want {
+			t.Errorf("stalled %q, want %q", v.Stalled, want)
+		}
+	}
 	if want := "master-0 has not reported for 1m40s; the last step was 7"; v.Stalled != want || v.Unread != "" {
 		t.Errorf("stalled %q, want %q; unread %q", v.Stalled, want, v.Unread)
 	}
@@ -166,9 +174,10 @@ func TestAHangIsToldWithTheLastStep(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1), builder.RunsSince(0), builder.Progress(30, v1alpha1.StallRestart))
 	for step, want := range map[int64]string{
 		0: "worker-0 on node-worker-0 hangs (ProgressStalled: worker-0 has not reported for 30s; no step was reported)",
-		7: "worker-0 on node-worker-0 hangs (ProgressStalled: worker-0 has not reported for 30s; the last step was 7)",
+		7: "worker-0 on node-worker-0 hangs (ProgressStalled: worker-0 has not reported for 30s, and its page did not answer within 2s; the last step was 7)",
 	} {
-		v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Reported(step, 20*second), builder.Read(60*second)))
+		silent := func(o *state.Observed) { o.Progress.IsSilent = step > 0 }
+		v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Reported(step, 20*second), builder.Read(60*second), silent))
 		if v.Failure == nil {
 			t.Fatalf("step %d: no failure", step)
 		}

@@ -31,6 +31,8 @@ type Progress struct {
 	// Read is when the last read of the page began that the process answered, or failed to answer; zero if there was none. A later report
 	// may exist.
 	Read time.Time
+	// IsSilent is whether the process did not answer then, within ReadWithin.
+	IsSilent bool
 	// IsLate is whether the page shows no new report for longer than usual.
 	IsLate bool
 	// Unread is why the operator cannot read the page, if the network or the content of the page is the reason; else it is empty.
@@ -55,6 +57,9 @@ func (s *Snapshot) ReadEvery() time.Duration {
 	}
 	return min(max(StallAfter(s.Job.Spec.Progress)/20, readMost), readLeast)
 }
+
+// ReadWithin is how long one read of a page may take in all.
+const ReadWithin = 2 * time.Second
 
 const (
 	// readMost and readLeast are the shortest and the longest time between two reads of a page.
