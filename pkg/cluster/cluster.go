@@ -70,8 +70,9 @@ type jobMemo struct {
 	foreign types.UID
 	// changed are the pods with a watch event since the current reconcile began. Its reads may not show them.
 	changed map[string]bool
-	// process is the process of rank 0.
+	// process is the process of rank 0, and last its last report.
 	process process
+	last    lastReport
 }
 
 // Options are the operator's settings for all jobs.

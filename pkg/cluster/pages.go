@@ -27,8 +27,8 @@ type Pages interface {
 	// Stacks has the stacks of a hanging job's ranks read once, and returns them, or until when the reads last at most. Without ranks it
 	// forgets the stacks: the job hangs no more.
 	Stacks(job client.ObjectKey, ranks []RankPage) state.Stacks
-	// Forget ends the reads of the job's page.
-	Forget(job client.ObjectKey)
+	// Forget ends the reads of the job's page, and returns what they showed last; nothing if there were none.
+	Forget(job client.ObjectKey) Shown
 }
 
 // Page is where a page is, and how often it is read. The pod is part of it: another pod may get the address.
@@ -107,18 +107,21 @@ func (p *pages) Watch(job client.ObjectKey, page Page) Shown {
 }
 
 // Forget implements Pages.
-func (p *pages) Forget(job client.ObjectKey) {
+func (p *pages) Forget(job client.ObjectKey) Shown {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.end(job)
+	return p.end(job)
 }
 
-func (p *pages) end(job client.ObjectKey) {
-	if w := p.jobs[job]; w != nil {
-		w.ended = true
-		w.next.Stop()
-		delete(p.jobs, job)
+func (p *pages) end(job client.ObjectKey) Shown {
+	w := p.jobs[job]
+	if w == nil {
+		return Shown{}
 	}
+	w.ended = true
+	w.next.Stop()
+	delete(p.jobs, job)
+	return w.shown
 }
 
 // readAfter reads the page after that time. The caller holds the lock.
@@ -182,11 +185,11 @@ func (s Shown) after(began time.Time, body []byte, err error) Shown {
 	return Shown{Said: said, Read: began}
 }
 
-// addPage adds what the page of rank 0 has shown, while rank 0 runs.
+// addPage adds what the page of rank 0 has shown, while rank 0 runs, and the last report after its end.
 func (c *Cluster) addPage(s *state.Snapshot) {
 	job, r := client.ObjectKeyFromObject(s.Job), s.Reporter()
 	if !state.ReportsByPage(&s.Job.Spec) || r == nil || r.State != state.Running || r.Pod.Page == 0 {
-		c.options.Pages.Forget(job)
+		c.addLast(s, r, c.options.Pages.Forget(job).Said)
 		return
 	}
 	began := c.beganAt(s.Job, r.Pod)
@@ -203,9 +206,29 @@ func (c *Cluster) addPage(s *state.Snapshot) {
 		s.Progress.Began, s.Progress.IsLate = began, shown.lag.IsLate()
 		s.Progress.Renewed = s.FirstSeen(shown.Report, shown.Renewed)
 	}
+	c.memo(s.Job, func(m *jobMemo) { m.last = lastReport{r.Life, shown.Said} })
 	s.Progress.Read, s.Progress.IsSilent = shown.Read, shown.Silent > 0
 	if shown.Err != nil {
 		s.Progress.Unread = state.Printable(state.Cut(shown.Err.Error(), state.MaxWords))
+	}
+}
+
+// lastReport is the last report of rank 0, and the life in which it was read.
+type lastReport struct {
+	life state.Life
+	progress.Said
+}
+
+// addLast adds the last report of a life of rank 0 that is over. Its last read, which the operator may not have looked at yet, showed said.
+func (c *Cluster) addLast(s *state.Snapshot, r *state.Replica, said progress.Said) {
+	last := c.memo(s.Job, func(m *jobMemo) {
+		if !said.Renewed.IsZero() {
+			m.last.Said = said
+		}
+	}).last
+	if r != nil && r.Life == last.life && (r.IsBroken() || r.State == state.Succeeded) && s.Heeds(last.Attempt, last.Life) {
+		s.Progress = last.Progress
+		s.Progress.Renewed = s.FirstSeen(last.Report, last.Renewed)
 	}
 }
 
@@ -239,4 +262,4 @@ func (noPages) Watch(client.ObjectKey, Page) Shown { return Shown{} }
 func (noPages) Stacks(client.ObjectKey, []RankPage) state.Stacks { return state.Stacks{} }
 
 // Forget implements Pages.
-func (noPages) Forget(client.ObjectKey) {}
+func (noPages) Forget(client.ObjectKey) Shown { return Shown{} }

@@ -243,7 +243,10 @@ type fixed struct {
 }
 
 func (f *fixed) Watch(_ client.ObjectKey, p Page) Shown { f.watched = &p; return f.shown }
-func (f *fixed) Forget(client.ObjectKey)                { f.watched = nil }
+func (f *fixed) Forget(client.ObjectKey) Shown {
+	f.watched = nil
+	return f.shown
+}
 func (f *fixed) Stacks(_ client.ObjectKey, ranks []RankPage) state.Stacks {
 	f.asked = ranks
 	return state.Stacks{}

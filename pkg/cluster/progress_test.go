@@ -56,6 +56,36 @@ func TestARestartOfTheOperatorMakesNoOldReportNew(t *testing.T) {
 	}
 }
 
+// The last report of rank 0 counts when rank 0 has ended, until its next life begins, also if no pass has looked at it before.
+func TestTheLastReportOutlivesItsProcess(t *testing.T) {
+	job := builder.Job("j", builder.Workers(1), builder.Page(9500, 60, v1alpha1.StallRestart), builder.StartedAt(0))
+	pages := &fixed{}
+	cl := New(nil, nil, nil, testclock.NewFakePassiveClock(builder.Epoch), Options{Parallel: 1, Pages: pages})
+	for _, look := range []struct {
+		what  string
+		shown int64
+		pod   builder.SnapshotOption
+		want  int64
+	}{
+		{"it runs", 7, builder.Running("worker", 0, atAddress), 7},
+		{"it has failed, after a read", 8, builder.Failed("worker", 0, builder.Exit(1)), 8},
+		{"it has failed", 0, builder.Failed("worker", 0, builder.Exit(1)), 8},
+		{"its next life has no pod", 0, builder.Failed("worker", 0, builder.Exit(1)), 0},
+		{"its next life has failed unread", 0, builder.Failed("worker", 0, builder.Exit(1), builder.Life(1, 0)), 0},
+	} {
+		if pages.shown = (Shown{}); look.shown > 0 {
+			pages.shown.Said = progress.Said{Progress: state.Progress{Step: look.shown, Renewed: builder.Epoch}}
+		}
+		if look.want == 0 {
+			job = builder.Job("j", builder.Workers(1), builder.Page(9500, 60, v1alpha1.StallRestart), builder.StartedAt(0), builder.Attempt(1))
+		}
+		s := builder.Snapshot(job, look.pod)
+		if cl.addPage(s); s.Progress.Step != look.want {
+			t.Errorf("%s: step %d, want %d", look.what, s.Progress.Step, look.want)
+		}
+	}
+}
+
 // A process counts from when the operator sees it in place of another. One that the operator finds when it starts may have run for long.
 func TestAProcessCountsFromWhenItWasFirstSeen(t *testing.T) {
 	clock := testclock.NewFakePassiveClock(builder.Epoch)
