@@ -25,6 +25,7 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 		setTimes(s, &next, v)
 		setProgress(s, &next)
 		beginLives(s, &next, memory, v)
+		setFirstPod(s, &next, v)
 		answerRequest(s, &next, memory, v)
 		setRestartMethod(s, &next, v)
 		next.CheckpointRequest = v.Asked
@@ -83,6 +84,14 @@ func answerRequest(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory s
 		memory[request.Replica.Slot.Role].Replacements[request.Replica.Slot.Index] != request.Replica.Life.Replacement
 	if !s.Is(v1alpha1.ConditionCreated) || v.Kind == policy.Suspend || next.Attempt != s.Job.Status.Attempt || isVoid || isReplaced {
 		next.Memory.RestartRequest = words
+	}
+}
+
+// setFirstPod records when the first pod of the attempt was created, once.
+func setFirstPod(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
+	first, _ := s.FirstCreated()
+	if next.Memory.FirstPodTime = (&metav1.Time{Time: first.Truncate(time.Second)}); first.IsZero() || v.Kind == policy.Suspend || next.Attempt != s.Job.Status.Attempt {
+		next.Memory.FirstPodTime = nil
 	}
 }
 

@@ -71,9 +71,9 @@ type Pod struct {
 	RestartRefused bool
 	// Hears is whether the pod was created with the file for checkpoint requests: spec.progress may change while it runs.
 	Hears bool
-	// Checking is whether a preflight check of the pod runs. Checked is when the last one ended; zero if none has.
-	Checking bool
-	Checked  time.Time
+	// Checking is whether a preflight check of the pod runs, Checked whether one has ended, and CheckedFor how long those that ended took.
+	Checking, Checked bool
+	CheckedFor        time.Duration
 	// Page is the port at which the pod was created to serve its progress page; 0 for none. Address is the IP address at which the operator
 	// may read it (AddressOf). OnHost is whether the pod is on the network of its node.
 	Page    int32

@@ -33,6 +33,9 @@ type Memory struct {
 	// roles is the memory of the replicas of each role.
 	// +optional
 	Roles map[Role]RoleMemory `json:"roles,omitempty"`
+	// firstPodTime is when the first pod of the present attempt was created, since the job last resumed. Deadlines for its start count from it.
+	// +optional
+	FirstPodTime *metav1.Time `json:"firstPodTime,omitempty"`
 	// restartsInRow is the number of whole-job restarts with less than 10 minutes of running between them. It sets their back-off.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
