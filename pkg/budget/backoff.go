@@ -81,9 +81,12 @@ func isCalm(s *state.Snapshot, slot state.Slot) bool {
 }
 
 // CalmSlots returns two kinds of slots. The memory may drop the restarts in a row of calm slots. It may drop the start of the present life
-// of settled slots, because no rule counts from it any more. longest is the longest time that a rule counts.
-func CalmSlots(s *state.Snapshot, longest time.Duration) (calm, settled []state.Slot) {
-	longest = max(longest, calmAfter)
+// of settled slots, because no hang counts from it any more.
+func CalmSlots(s *state.Snapshot) (calm, settled []state.Slot) {
+	longest := calmAfter
+	if s.Job.Spec.Progress != nil {
+		longest = max(longest, state.StallAfter(s.Job.Spec.Progress))
+	}
 	for role, m := range s.Memory {
 		for index := range m.RestartsInRow {
 			if slot := (state.Slot{Role: role, Index: index}); isCalm(s, slot) {

@@ -72,8 +72,9 @@ type jobMemo struct {
 	foreign types.UID
 	// changed are the pods with a watch event since the current reconcile began. Its reads may not show them.
 	changed map[string]bool
-	// ahead is the last report with a time in the future.
-	ahead ahead
+	// process is the process of rank 0, and last its last report.
+	process process
+	last    lastReport
 }
 
 // Options are the operator's settings for all jobs.

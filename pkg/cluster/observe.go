@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -110,21 +109,4 @@ func addPods(o *state.Observed, pods []corev1.Pod) {
 			o.Spares = append(o.Spares, state.FormerPodOf(&pods[i]))
 		}
 	}
-}
-
-// ahead is a report with a time in the future, from a wrong clock.
-type ahead struct{ claimed, seen time.Time }
-
-// renewedAt returns the time of a report. A report with a time in the future counts from when the operator first saw it.
-// Otherwise a wrong clock would hide a hang.
-func (c *Cluster) renewedAt(job *v1alpha1.TrainingJob, renewed time.Time) time.Time {
-	known := c.memo(job, func(m *jobMemo) {
-		if now := c.clock.Now(); renewed.After(now) && !m.ahead.claimed.Equal(renewed) {
-			m.ahead = ahead{claimed: renewed, seen: now}
-		}
-	}).ahead
-	if !renewed.IsZero() && known.claimed.Equal(renewed) {
-		return known.seen
-	}
-	return renewed
 }

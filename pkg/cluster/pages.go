@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/progress"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -26,8 +27,8 @@ type Pages interface {
 	// Stacks has the stacks of a hanging job's ranks read once, and returns them, or until when the reads last at most. Without ranks it
 	// forgets the stacks: the job hangs no more.
 	Stacks(job client.ObjectKey, ranks []RankPage) state.Stacks
-	// Forget ends the reads of the job's page.
-	Forget(job client.ObjectKey)
+	// Forget ends the reads of the job's page, and returns what they showed last; nothing if there were none.
+	Forget(job client.ObjectKey) Shown
 }
 
 // Page is where a page is, and how often it is read. The pod is part of it: another pod may get the address.
@@ -42,8 +43,8 @@ type Shown struct {
 	progress.Said
 	// Read is when the last read began that the process answered, or failed to answer; zero if there was none.
 	Read time.Time
-	// IsSilent is whether the process did not answer then.
-	IsSilent bool
+	// Silent is how many of the last reads in a row the process did not answer.
+	Silent int
 	// Err is why the last read did not show a report; nil if it did, or if the process did not answer.
 	Err error
 
@@ -106,18 +107,21 @@ func (p *pages) Watch(job client.ObjectKey, page Page) Shown {
 }
 
 // Forget implements Pages.
-func (p *pages) Forget(job client.ObjectKey) {
+func (p *pages) Forget(job client.ObjectKey) Shown {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.end(job)
+	return p.end(job)
 }
 
-func (p *pages) end(job client.ObjectKey) {
-	if w := p.jobs[job]; w != nil {
-		w.ended = true
-		w.next.Stop()
-		delete(p.jobs, job)
+func (p *pages) end(job client.ObjectKey) Shown {
+	w := p.jobs[job]
+	if w == nil {
+		return Shown{}
 	}
+	w.ended = true
+	w.next.Stop()
+	delete(p.jobs, job)
+	return w.shown
 }
 
 // readAfter reads the page after that time. The caller holds the lock.
@@ -151,8 +155,11 @@ func (p *pages) keep(job client.ObjectKey, w *watched, began time.Time, body []b
 	return true
 }
 
-// After returns what is shown after one more read. A process that does not answer has made no newer report known. Once some reads wait in
-// its queue of connections, the kernel lets no further one connect.
+// fullQueue is how many reads a process must have left unanswered in a row until its queue of connections may be full: Python's http.server has the
+// shortest usual one. From then on the kernel lets no further read connect. Before that a read without a connection shows a broken network.
+const fullQueue = 6
+
+// After returns what is shown after one more read. A process that does not answer has made no newer report known.
 func (s Shown) After(began time.Time, body []byte, err error) Shown {
 	next := s.after(began, body, err)
 	if !next.Renewed.IsZero() {
@@ -162,26 +169,31 @@ func (s Shown) After(began time.Time, body []byte, err error) Shown {
 }
 
 func (s Shown) after(began time.Time, body []byte, err error) Shown {
-	if errors.Is(err, progress.ErrSilent) || s.IsSilent && errors.Is(err, progress.ErrUnreached) {
-		return Shown{Said: s.Said, Read: began, IsSilent: true}
+	if errors.Is(err, progress.ErrSilent) || s.Silent >= fullQueue && errors.Is(err, progress.ErrUnreached) {
+		return Shown{Said: s.Said, Read: began, Silent: s.Silent + 1}
 	}
 	var said progress.Said
 	if err == nil {
 		said, err = progress.Parse(body)
 	}
+	if said.Renewed = began; said.Report == s.Report && said.Attempt == s.Attempt && said.Life == s.Life {
+		said.Renewed = s.Renewed
+	}
 	if err != nil {
-		return Shown{Said: s.Said, Read: s.Read, IsSilent: s.IsSilent, Err: err}
+		return Shown{Said: s.Said, Read: s.Read, Err: err}
 	}
 	return Shown{Said: said, Read: began}
 }
 
-// addPage adds what the page of rank 0 has shown, while rank 0 runs.
+// addPage adds what the page of rank 0 has shown, while rank 0 runs, and the last report after its end.
 func (c *Cluster) addPage(s *state.Snapshot) {
 	job, r := client.ObjectKeyFromObject(s.Job), s.Reporter()
 	if !state.ReportsByPage(&s.Job.Spec) || r == nil || r.State != state.Running || r.Pod.Page == 0 {
-		c.options.Pages.Forget(job)
+		c.addLast(s, r, c.options.Pages.Forget(job).Said)
 		return
 	}
+	began := c.beganAt(s.Job, r.Pod)
+	s.Progress.Began = began
 	address, err := c.options.PageAt(r.Pod)
 	if err != nil {
 		c.options.Pages.Forget(job)
@@ -191,13 +203,53 @@ func (c *Cluster) addPage(s *state.Snapshot) {
 	shown := c.options.Pages.Watch(job, Page{Pod: r.Pod.UID, Address: address, Every: s.ReadEvery()})
 	if s.Heeds(shown.Attempt, shown.Life) {
 		s.Progress = shown.Progress
-		s.Progress.Renewed = c.renewedAt(s.Job, shown.Renewed)
-		s.Progress.IsLate = shown.lag.IsLate()
+		s.Progress.Began, s.Progress.IsLate = began, shown.lag.IsLate()
+		s.Progress.Renewed = s.FirstSeen(shown.Report, shown.Renewed)
 	}
-	s.Progress.Read = shown.Read
+	c.memo(s.Job, func(m *jobMemo) { m.last = lastReport{r.Life, shown.Said} })
+	s.Progress.Read, s.Progress.IsSilent = shown.Read, shown.Silent > 0
 	if shown.Err != nil {
 		s.Progress.Unread = state.Printable(state.Cut(shown.Err.Error(), state.MaxWords))
 	}
+}
+
+// lastReport is the last report of rank 0, and the life in which it was read.
+type lastReport struct {
+	life state.Life
+	progress.Said
+}
+
+// addLast adds the last report of a life of rank 0 that is over. Its last read, which the operator may not have looked at yet, showed said.
+func (c *Cluster) addLast(s *state.Snapshot, r *state.Replica, said progress.Said) {
+	last := c.memo(s.Job, func(m *jobMemo) {
+		if !said.Renewed.IsZero() {
+			m.last.Said = said
+		}
+	}).last
+	if r != nil && r.Life == last.life && (r.IsBroken() || r.State == state.Succeeded) && s.Heeds(last.Attempt, last.Life) {
+		s.Progress = last.Progress
+		s.Progress.Renewed = s.FirstSeen(last.Report, last.Renewed)
+	}
+}
+
+// process is the latest process of rank 0 that this process of the operator has seen: its pod, its beginning by the clock of its node, and when it
+// was first seen. since is zero for the first one: it may have run for long.
+type process struct {
+	pod          types.UID
+	began, since time.Time
+}
+
+// beganAt returns when the operator saw the process of the pod begin; zero if it ran when the operator first looked.
+func (c *Cluster) beganAt(job *v1alpha1.TrainingJob, p *state.Pod) time.Time {
+	return c.memo(job, func(m *jobMemo) {
+		was := m.process
+		if was.pod == p.UID && was.began.Equal(p.Began) {
+			return
+		}
+		if m.process = (process{pod: p.UID, began: p.Began}); was.pod != "" {
+			m.process.since = c.clock.Now()
+		}
+	}).process.since
 }
 
 // noPages are the Pages of a Cluster without any: no job has a report.
@@ -210,4 +262,4 @@ func (noPages) Watch(client.ObjectKey, Page) Shown { return Shown{} }
 func (noPages) Stacks(client.ObjectKey, []RankPage) state.Stacks { return state.Stacks{} }
 
 // Forget implements Pages.
-func (noPages) Forget(client.ObjectKey) {}
+func (noPages) Forget(client.ObjectKey) Shown { return Shown{} }

@@ -114,6 +114,14 @@ func TestAPageIsReadOnceAnInterval(t *testing.T) {
 		if shown := p.Watch(aJob, page); shown.Step != before.Step || !shown.Read.After(before.Read) || shown.Err != nil {
 			t.Errorf("of a silent process it shows %+v, before %+v", shown, before)
 		}
+		once := p.Watch(aJob, page)
+		s.fail(fmt.Errorf("reading: %w", progress.ErrUnreached)) // the queue of connections cannot be full yet
+		pass(12 * time.Second)
+		if shown := p.Watch(aJob, page); !shown.Read.Equal(once.Read) || shown.Err == nil {
+			t.Errorf("of a process that was silent once, and cannot be reached, it shows %+v", shown)
+		}
+		s.fail(progress.ErrSilent)
+		pass(70 * time.Second)
 		s.fail(fmt.Errorf("reading: %w", progress.ErrUnreached)) // the queue of connections of a silent process is full
 		pass(12 * time.Second)
 		silent := p.Watch(aJob, page)
@@ -235,7 +243,10 @@ type fixed struct {
 }
 
 func (f *fixed) Watch(_ client.ObjectKey, p Page) Shown { f.watched = &p; return f.shown }
-func (f *fixed) Forget(client.ObjectKey)                { f.watched = nil }
+func (f *fixed) Forget(client.ObjectKey) Shown {
+	f.watched = nil
+	return f.shown
+}
 func (f *fixed) Stacks(_ client.ObjectKey, ranks []RankPage) state.Stacks {
 	f.asked = ranks
 	return state.Stacks{}

@@ -72,7 +72,7 @@ var fullPod = rapid.Custom(func(t *rapid.T) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Name: rapid.SampledFrom([]string{"j-worker-0", "j-ps-3-a1r2", "x"}).Draw(t, "name"),
 			UID: types.UID(word.Draw(t, "uid")), ResourceVersion: word.Draw(t, "version"), Annotations: map[string]string{"a": "b"}},
 		Spec: corev1.PodSpec{NodeName: word.Draw(t, "node"), Containers: []corev1.Container{{Name: "c"}},
-			InitContainers: []corev1.Container{{Name: "c", RestartPolicy: &always}}},
+			InitContainers: []corev1.Container{{Name: "c", RestartPolicy: &always}, {Name: "preflight-proxy", RestartPolicy: &always}, {Name: "preflight-gpu"}}},
 		Status: corev1.PodStatus{
 			Phase:  rapid.SampledFrom([]corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed, corev1.PodUnknown}).Draw(t, "phase"),
 			Reason: word.Draw(t, "reason"), Message: word.Draw(t, "message"), PodIP: "10.0.0.1",
@@ -83,6 +83,9 @@ var fullPod = rapid.Custom(func(t *rapid.T) *corev1.Pod {
 	}
 	for i := range pod.Status.ContainerStatuses[min(1, len(pod.Status.ContainerStatuses)):] {
 		pod.Status.ContainerStatuses[i+1].Name = "side" + strconv.Itoa(i)
+	}
+	for i := range pod.Status.InitContainerStatuses {
+		pod.Status.InitContainerStatuses[i].Name = rapid.SampledFrom([]string{"c", "preflight-proxy", "preflight-gpu"}).Draw(t, "init container")
 	}
 	if rapid.Bool().Draw(t, "told") {
 		pod.Annotations[v1alpha1.AnnotationTold] = `{"life":"1-0","time":"2026-01-01T00:00:00Z"}` + strings.Repeat(" ", rapid.IntRange(0, 2000).Draw(t, "blanks"))

@@ -29,7 +29,7 @@ func (s *shared) trimPod(o any) (any, error) {
 	}
 	trimmed := &corev1.Pod{
 		ObjectMeta: identity(pod, kept...),
-		Spec:       corev1.PodSpec{NodeName: pod.Spec.NodeName, HostNetwork: pod.Spec.HostNetwork, Containers: s.containersOf(pod), Volumes: claims},
+		Spec:       corev1.PodSpec{NodeName: pod.Spec.NodeName, HostNetwork: pod.Spec.HostNetwork, InitContainers: likeChecks(pod), Containers: s.containersOf(pod), Volumes: claims},
 		Status: corev1.PodStatus{
 			Phase: pod.Status.Phase, NominatedNodeName: short(pod.Status.NominatedNodeName), Reason: short(pod.Status.Reason), Message: message(pod.Status.Message), Conditions: conditions(pod),
 			ContainerStatuses:     states(pod.Status.ContainerStatuses, state.MainContainer(pod), isRestartable(pod)),
@@ -99,6 +99,17 @@ func relevantContainers(pod *corev1.Pod) []corev1.Container {
 			kept.Env, kept.Ports = markersOf(c), portOf(pod)
 		}
 		list = append(list, kept)
+	}
+	return list
+}
+
+// likeChecks returns the native side-cars that have names of preflight checks. Of other init containers only the statuses matter.
+func likeChecks(pod *corev1.Pod) []corev1.Container {
+	var list []corev1.Container
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; state.IsLikeCheck(c) && len(list) < maxListed {
+			list = append(list, corev1.Container{Name: short(c.Name), RestartPolicy: c.RestartPolicy})
+		}
 	}
 	return list
 }

@@ -21,9 +21,9 @@ func (p *pages) Watch(job client.ObjectKey, page cluster.Page) cluster.Shown {
 }
 
 // Forget implements cluster.Pages.
-func (p *pages) Forget(job client.ObjectKey) {
-	p.Pages.Forget(job)
+func (p *pages) Forget(job client.ObjectKey) cluster.Shown {
 	p.shown = cluster.Shown{}
+	return p.Pages.Forget(job)
 }
 
 // addTo returns the job with the progress that its page has shown.

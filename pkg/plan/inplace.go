@@ -113,7 +113,7 @@ func isNamed(incidents []v1alpha1.Incident, p *state.Pod) bool {
 // them.
 func mustBeChecked(incidents []v1alpha1.Incident, p *state.Pod) bool {
 	latest := slices.IndexFunc(incidents, func(i v1alpha1.Incident) bool { return i.Scope == v1alpha1.ScopeJob })
-	return latest >= 0 && failure.ReasonOf(incidents[latest].Reason).IsNodeFault && !p.Checked.IsZero()
+	return latest >= 0 && failure.ReasonOf(incidents[latest].Reason).IsNodeFault && p.Checked
 }
 
 // isAlone reports whether exactly one pod of the slot can act. A second one may have come back with its lost node.

@@ -3,6 +3,7 @@ package plan_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,7 +46,7 @@ func TestProgressingIsTold(t *testing.T) {
 	if got := job.Status.Progress; got == nil || got.Step != 7 || got.Checkpoint != "step-3" {
 		t.Errorf("progress %+v, want the highest step and the latest checkpoint", got)
 	}
-	expect("it stalls once more", 300*second, stalled, 1, 3, 205*second)
+	expect("it stalls once more, at the step of its last report", 300*second, strings.Replace(stalled, "step was 7", "step was 3", 1), 1, 3, 205*second)
 	job = after(t, builder.Snapshot(job, builder.Failed("worker", 0, builder.ExitSaying(127, "Error", ""))))
 	if meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionProgressing) != nil {
 		t.Error("a failed job still has the condition Progressing")
@@ -85,6 +86,26 @@ func TestARenewalAloneIsSeldomWritten(t *testing.T) {
 				t.Errorf("the status is written: %t\n%s", isWritten, cmp.Diff(job.Status, p.Status))
 			}
 		})
+	}
+}
+
+// A report that may soon be a hang is recorded, so that a process of the operator that starts then does not take it for a new one.
+func TestAnOldReportIsRecorded(t *testing.T) {
+	running := seen(builder.Running("worker", 0))
+	job := underWay(t, takenOn(t, builder.Workers(1), builder.Progress(100, v1alpha1.StallNotify)), running...)
+	look := func(now time.Duration, report string, renewed time.Duration) *state.Snapshot {
+		with := func(o *state.Observed) { o.Progress.Report = report }
+		return builder.Snapshot(job, append(slices.Clone(running), builder.Reported(7, renewed), builder.Now(now), with)...)
+	}
+	job = after(t, look(20*second, "first", 20*second))
+	for _, c := range []struct {
+		now, renewed time.Duration
+		want         string
+	}{{79 * second, 30 * second, "first"}, {80 * second, 30 * second, "second"}, {200 * second, 30 * second, "second"}} {
+		job = after(t, look(c.now, "second", c.renewed))
+		if got := job.Status.Memory.Report; got != c.want || got == "second" && job.Status.Progress.RenewTime.Sub(builder.Epoch) != c.renewed {
+			t.Errorf("at %v %q is recorded, with %v, want %q", c.now, got, job.Status.Progress.RenewTime, c.want)
+		}
 	}
 }
 

@@ -25,6 +25,7 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 		setTimes(s, &next, v)
 		setProgress(s, &next)
 		beginLives(s, &next, memory, v)
+		setFirstPod(s, &next, v)
 		answerRequest(s, &next, memory, v)
 		setRestartMethod(s, &next, v)
 		next.CheckpointRequest = v.Asked
@@ -51,7 +52,7 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 	if v.Kind != policy.Final && !equality.Semantic.DeepEqual(&s.Job.Status, &next) { // it is written, so it shows all there is
 		setLostSeconds(s, &next, v)
 		if next.Progress != nil && !s.Progress.Renewed.IsZero() {
-			next.Progress.RenewTime = renewal(s)
+			next.Progress.RenewTime, next.Memory.Report = renewal(s), s.Progress.Report
 		}
 	}
 	return next
@@ -102,6 +103,14 @@ func endBackOff(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory stat
 	}
 }
 
+// setFirstPod records when the first pod of the attempt was created, once.
+func setFirstPod(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
+	first, _ := s.FirstCreated()
+	if next.Memory.FirstPodTime = (&metav1.Time{Time: first.Truncate(time.Second)}); first.IsZero() || v.Kind == policy.Suspend || next.Attempt != s.Job.Status.Attempt {
+		next.Memory.FirstPodTime = nil
+	}
+}
+
 // readyOf returns the column READY: "7/8", or "-" for a suspended or finished job, whose pods may still be ending.
 func readyOf(next *v1alpha1.TrainingJobStatus) string {
 	for _, condition := range []string{v1alpha1.ConditionSuspended, v1alpha1.ConditionFinished} {
@@ -118,7 +127,7 @@ const renewalEvery = 5 * time.Minute
 // setProgress records the latest report, if there is one. A job without a page has no report: its last one would only grow old.
 func setProgress(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 	if !state.ReportsByPage(&s.Job.Spec) {
-		next.Progress = nil
+		next.Progress, next.Memory.Report = nil, ""
 		return
 	}
 	if s.Progress.Renewed.IsZero() {
@@ -133,8 +142,11 @@ func setProgress(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 	default:
 		is.CheckpointTime = is.RenewTime
 	}
-	if was != nil && was.RenewTime != nil && is.RenewTime.Sub(was.RenewTime.Time) < renewalEvery {
+	isOld := s.Now.Sub(s.Progress.Renewed) >= state.StallAfter(s.Job.Spec.Progress)/2 // a later process of the operator must not take it for a new one
+	if was != nil && was.RenewTime != nil && is.RenewTime.Sub(was.RenewTime.Time) < renewalEvery && (!isOld || s.Progress.Report == next.Memory.Report) {
 		is.RenewTime = was.RenewTime
+	} else {
+		next.Memory.Report = s.Progress.Report
 	}
 	next.Progress = is
 }

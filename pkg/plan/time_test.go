@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -86,4 +87,27 @@ func TestAJobThatHasNotStartedHasNoRatio(t *testing.T) {
 	if ratio, ok := state.RunningTimeRatio(&got, builder.Epoch.Add(time.Hour)); ok || got.RunningSeconds != 0 {
 		t.Errorf("ratio %v, ran %d s", ratio, got.RunningSeconds)
 	}
+}
+
+// Deadlines for the start of an attempt count from its first pod. Pods that replace others do not move that, and an attempt or a resumption begins anew.
+func TestTheFirstPodOfAnAttemptIsRemembered(t *testing.T) {
+	job := takenOn(t, pytorch, builder.Workers(2))
+	created := func(index, replacement int, at time.Duration) builder.SnapshotOption {
+		life := builder.Life(int(job.Status.Attempt), replacement)
+		return builder.Pending("worker", index, life, builder.Edit(func(pod *corev1.Pod) { pod.CreationTimestamp = builder.Time(at) }))
+	}
+	expect := func(what string, want *time.Duration, pods ...builder.SnapshotOption) {
+		t.Helper()
+		job = after(t, builder.Snapshot(job, pods...))
+		if got := job.Status.Memory.FirstPodTime; (got == nil) != (want == nil) || got != nil && got.Sub(builder.Epoch) != *want {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	expect("no pod is there", nil)
+	expect("the first one is", ptr.To(10*second), created(1, 0, 20*second), created(0, 0, 10*second))
+	expect("it is replaced", ptr.To(10*second), created(1, 0, 20*second), created(0, 1, 40*second))
+	expect("the job restarts", nil, created(1, 0, 20*second), builder.Failed("worker", 0, builder.Exit(137)))
+	expect("the next attempt has a pod", ptr.To(50*second), created(1, 0, 50*second))
+	job.Spec.Suspend = ptr.To(true)
+	expect("the job is suspended", nil, created(1, 0, 50*second))
 }

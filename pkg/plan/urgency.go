@@ -39,7 +39,7 @@ func recordAfter(was, next *v1alpha1.TrainingJobStatus) time.Duration {
 	}
 	same, progress := *next, *next.Progress
 	progress.Step, progress.Metrics, progress.RenewTime = was.Progress.Step, was.Progress.Metrics, was.Progress.RenewTime
-	same.Progress, same.LostSeconds, same.Memory.CountedTime = &progress, was.LostSeconds, was.Memory.CountedTime
+	same.Progress, same.LostSeconds, same.Memory.CountedTime, same.Memory.Report = &progress, was.LostSeconds, was.Memory.CountedTime, was.Memory.Report
 	if equality.Semantic.DeepEqual(was, &same) {
 		return recordStepEvery
 	}

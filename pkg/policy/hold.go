@@ -27,7 +27,7 @@ func waitForStart(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.T
 		if r == nil {
 			continue
 		}
-		if deadline := startupDeadline(s, r.Slot); deadline.IsZero() || s.Now.Before(deadline) {
+		if deadline := startupDeadline(s); deadline.IsZero() || s.Now.Before(deadline) {
 			return &Ruling{Kind: Hold, Reason: v1alpha1.ReasonRestartHeld, Message: failure.WithMessage(&ruling.Restarts[n].Failure, fmt.Sprintf(
 				"%s; the restart waits for %s, which is still starting (%s).", failure.Describe(&ruling.Restarts[n].Failure), r.Slot, r.Pod.Waiting.Reason))}, deadline
 		}

@@ -29,7 +29,7 @@ func TestARestartWaitsForAMemberThatIsStillStarting(t *testing.T) {
 		{"it waits no longer than startupDeadlineSeconds", job(builder.StartupDeadline(90)), seen(failed, pulling), held(90)},
 		{"then it goes", job(builder.StartupDeadline(60)), seen(failed, pulling), goes},
 		{"the deadline does not pass while a preflight check runs", job(builder.StartupDeadline(20)), seen(failed, pulling, builder.Pending("worker", 0, builder.Checking())), held(0)},
-		{"and begins when the last one has ended", job(builder.StartupDeadline(20)),
+		{"nor does the time of the longest one count", job(builder.StartupDeadline(20)),
 			seen(failed, builder.Pending("worker", 2, builder.Waiting("ContainerCreating", ""), builder.Checked(50*second)), builder.Running("worker", 0, builder.Checked(45*second))), held(70)},
 		{"it does not wait when the others run", job(), seen(failed, builder.Running("worker", 0), builder.Running("worker", 2)), goes},
 		{"it does not wait once a restart is requested", job(requests), seen(failed, pulling), goes},

@@ -31,7 +31,7 @@ func Judge(s *state.Snapshot) Verdict {
 		return v
 	}
 	v.GivenUp, v.Hastened = givenUp(s), hastened(s)
-	v.Calm, v.Settled = budget.CalmSlots(s, longestCount(s))
+	v.Calm, v.Settled = budget.CalmSlots(s)
 	v.Amendments = failure.Explain(s, v.Restarts)
 	v.Accounts = nextAccounts(s, &v)
 	return v

@@ -176,6 +176,10 @@ func TestLate(t *testing.T) {
 	created := func(at time.Duration) builder.PodOption {
 		return builder.Edit(func(pod *corev1.Pod) { pod.CreationTimestamp = builder.Time(at) })
 	}
+	checkedAhead := builder.Edit(func(pod *corev1.Pod) {
+		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "preflight-a", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			StartedAt: builder.Time(time.Hour), FinishedAt: builder.Time(time.Hour + 5*second)}}}}
+	})
 	late := func(orders ...string) judged {
 		return judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonStartupDeadline, Restarts: orders}
 	}
@@ -193,8 +197,15 @@ func TestLate(t *testing.T) {
 			base(), seen(builder.Running("worker", 0), builder.Now(20*second)), judged{Wake: 60 * second}},
 		{"the deadline of a later attempt counts from the end of its back-off",
 			base(next), seen(builder.Running("worker", 0)), judged{Wake: 90 * second}},
-		{"the deadline of a replica that was replaced alone counts from the end of its own back-off",
-			base(builder.OwnRestartsInRow(1, 30*second)), seen(builder.Running("worker", 0)), judged{Wake: 90 * second}},
+		{"a replica that is replaced alone does not move the deadline",
+			base(builder.OwnRestartsInRow(1, 30*second)), seen(builder.Running("worker", 0)), late("worker-1 Startup Job charged")},
+		{"nor do pods that replace the first ones",
+			base(builder.Status(func(status *v1alpha1.TrainingJobStatus) { status.Memory.FirstPodTime = builder.TimePtr(0) })),
+			seen(builder.Pending("worker", 0, created(40*second)), builder.Pending("worker", 1, created(45*second))), late("worker-0 Startup Job charged")},
+		{"nor does the check of an evaluator, whom no job waits for",
+			base(builder.Evaluators(1)), seen(builder.Running("worker", 0), builder.Pending("evaluator", 0, builder.Checking())), late("worker-1 Startup Job charged")},
+		{"a check by a clock that is an hour ahead moves it by its own time",
+			base(), seen(builder.Running("worker", 0, checkedAhead), builder.Pending("worker", 1)), judged{Wake: 65 * second}},
 		{"the deadline after a suspension counts from its end",
 			base(builder.Condition(v1alpha1.ConditionSuspended, false, v1alpha1.ReasonResumed, 50*second)),
 			seen(builder.Running("worker", 0)), judged{Wake: 110 * second}},

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/failure"
@@ -18,7 +17,7 @@ func late(s *state.Snapshot) (*Ruling, time.Time) {
 	if missing == nil || s.Is(v1alpha1.ConditionRunning) || s.Is(v1alpha1.ConditionSuspended) {
 		return nil, time.Time{}
 	}
-	deadline := startupDeadline(s, missing.Slot)
+	deadline := startupDeadline(s)
 	switch {
 	case deadline.IsZero():
 		return nil, time.Time{}
@@ -48,49 +47,39 @@ func restartForTime(s *state.Snapshot, f v1alpha1.Failure) *Ruling {
 	return restart(s, []failure.Incident{failure.NewIncident(s, f, v1alpha1.ScopeJob, nil)})
 }
 
-// startupDeadline returns when the slot should run in the present attempt; zero if there is no deadline. The time of preflight checks does
-// not count: no replica begins before the slowest check has ended, and a check limits its own time.
-func startupDeadline(s *state.Snapshot, slot state.Slot) time.Time {
+// startupDeadline returns when the present attempt should run; zero if there is no deadline. The time of preflight checks does not count: no
+// replica begins before the slowest check has ended, and a check limits its own time.
+func startupDeadline(s *state.Snapshot) time.Time {
 	limit := s.Job.Spec.RunPolicy.StartupDeadlineSeconds
 	if limit == nil {
 		return time.Time{}
 	}
-	deadline := sinceBegin(s, slot, *limit)
+	var checks time.Duration
 	for r := range s.Replicas() {
 		switch {
-		case deadline.IsZero() || r.Pod == nil:
+		case r.Pod == nil || !state.IsNeeded(r.Slot.Role):
 		case r.Pod.Checking:
 			return time.Time{}
-		case !r.Pod.Checked.IsZero():
-			deadline = state.Latest(deadline, r.Pod.Checked.Add(time.Duration(*limit)*time.Second))
+		default:
+			checks = max(checks, r.Pod.CheckedFor)
 		}
 	}
-	return deadline
+	deadline := sinceBegin(s, *limit)
+	if deadline.IsZero() {
+		return deadline
+	}
+	return deadline.Add(checks)
 }
 
-// sinceBegin returns the time so many seconds after the slot could begin in the present attempt. It returns zero if the slot
-// could not begin yet: old pods are still ending, or the API server admits no pod, for example because of a quota. A restart
-// would fix neither.
-func sinceBegin(s *state.Snapshot, slot state.Slot, seconds int32) time.Time {
-	if s.Job.Status.StartTime == nil {
+// sinceBegin returns the time so many seconds after the present attempt could begin. It returns zero if it could not begin yet: old pods are still
+// ending, or the API server admits no pod, for example because of a quota. A restart would fix neither.
+func sinceBegin(s *state.Snapshot, seconds int32) time.Time {
+	first, found := s.FirstCreated()
+	lacksGroups := s.AttemptMayBegin() && s.Gang.Unavailable != ""
+	if s.Job.Status.StartTime == nil || !found && !lacksGroups {
 		return time.Time{}
 	}
-	first, found := firstCreated(s)
-	if lacksGroups := s.AttemptMayBegin() && s.Gang.Unavailable != ""; !found && !lacksGroups {
-		return time.Time{}
-	}
-	begin := state.Latest(first, state.Latest(attemptStart(s.Job), s.NextStart(slot)))
-	return begin.Add(time.Duration(seconds) * time.Second)
-}
-
-// firstCreated returns when the first pod of the present attempt was created; found is false if there is none.
-func firstCreated(s *state.Snapshot) (first time.Time, found bool) {
-	for r := range s.Replicas() {
-		if r.Pod != nil {
-			first, found = state.Earliest(first, r.Pod.Created), true
-		}
-	}
-	return first, found
+	return state.Latest(first, attemptStart(s.Job)).Add(time.Duration(seconds) * time.Second)
 }
 
 // attemptStart returns when the present attempt could create its pods.
@@ -104,16 +93,4 @@ func attemptStart(job *v1alpha1.TrainingJob) time.Time {
 		start = resumed.LastTransitionTime.Time
 	}
 	return start
-}
-
-// longestCount returns the longest deadline that a rule counts from the beginning of a life.
-func longestCount(s *state.Snapshot) time.Duration {
-	var longest time.Duration
-	if s.Job.Spec.Progress != nil {
-		longest = max(longest, state.StallAfter(s.Job.Spec.Progress))
-	}
-	for _, limit := range []*int32{s.Job.Spec.RunPolicy.StartupDeadlineSeconds, schedulingTimeout(s.Job)} {
-		longest = max(longest, time.Duration(ptr.Deref(limit, 0))*time.Second)
-	}
-	return longest
 }

@@ -59,7 +59,7 @@ func unplaced(s *state.Snapshot) (*Ruling, time.Time) {
 	if waits == nil {
 		return nil, time.Time{}
 	}
-	deadline := sinceBegin(s, waits.Slot, *timeout)
+	deadline := sinceBegin(s, *timeout)
 	switch {
 	case deadline.IsZero():
 		return nil, time.Time{}

@@ -105,12 +105,19 @@ func whyUnread(s *state.Snapshot) string {
 	return s.Progress.Unread
 }
 
+// stallMessage returns how the reporting replica hangs, with its last step in this attempt.
 func stallMessage(s *state.Snapshot) string {
-	step := "no step was reported"
-	if highest := s.HighestStep(); highest > 0 {
-		step = fmt.Sprintf("the last step was %d", highest)
+	step, silent := "no step was reported", ""
+	switch {
+	case s.Progress.Step > 0:
+		step = fmt.Sprintf("the last step was %d", s.Progress.Step)
+	case s.HighestStep() > 0:
+		step = "no step of this attempt was read"
 	}
-	return fmt.Sprintf("%s has not reported for %v; %s", state.Leader(&s.Job.Spec), state.StallAfter(s.Job.Spec.Progress), step)
+	if s.Progress.IsSilent {
+		silent = fmt.Sprintf(", and its page did not answer within %v", state.ReadWithin)
+	}
+	return fmt.Sprintf("%s has not reported for %v%s; %s", state.Leader(&s.Job.Spec), state.StallAfter(s.Job.Spec.Progress), silent, step)
 }
 
 // restartsWithoutProgress returns the number of restarts that count as stuck since the last newer step. A job that was suspended may have been

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -87,6 +88,14 @@ func TestAPageThatWasNotReadIsNoHang(t *testing.T) {
 		}
 	}
 	v := policy.Judge(builder.Snapshot(again, seenAt(161, builder.Reported(7, 50*second), builder.Read(150*second), builder.Unread("connection refused"))...))
+	former := builder.Status(func(status *v1alpha1.TrainingJobStatus) { status.Progress = &v1alpha1.ProgressStatus{Step: 92} })
+	former(again) // an earlier attempt has got further
+	for step, want := range map[int64]string{7: "the last step was 7", 0: "no step of this attempt was read"} {
+		v := policy.Judge(builder.Snapshot(again, seenAt(161, builder.Reported(step, 50*second), builder.Read(150*second))...))
+		if want := "master-0 has not reported for 1m40s; " + want; v.Stalled != want {
+			t.Errorf("stalled %q, want %q", v.Stalled, want)
+		}
+	}
 	if want := "master-0 has not reported for 1m40s; the last step was 7"; v.Stalled != want || v.Unread != "" {
 		t.Errorf("stalled %q, want %q; unread %q", v.Stalled, want, v.Unread)
 	}
@@ -144,7 +153,9 @@ func TestWhoCanHang(t *testing.T) {
 		{"not one that was made before spec.progress", job(), with(builder.Running("worker", 0, builder.MadeWith())), judged{}},
 		{"not one that has finished, while others work on", job(builder.AllWorkers()), with(builder.Succeeded("worker", 0)), judged{}},
 		{"not one that waits for a node", job(), with(builder.Pending("worker", 0)), judged{}},
-		{"not one that began a moment ago", job(), with(builder.Running("worker", 0, builder.Began(90*second))), judged{Wake: 190 * second}},
+		{"not one that began a moment ago", job(), append(with(builder.Running("worker", 0)), builder.ProcessBegan(90*second)), judged{Wake: 190 * second}},
+		{"one that began an hour ahead, by the clock of its node", job(), with(builder.Running("worker", 0, builder.Began(time.Hour))), hangs("worker-0")},
+		{"not one whose process its kubelet starts again", job(), with(builder.Running("worker", 0, between)), judged{}},
 		{"one beside which an evaluator was replaced", job(replaced(v1alpha1.Evaluator)), with(builder.Running("worker", 0)), hangs("worker-0")},
 		{"one beside which a worker of an asynchronous job was", job(replaced(v1alpha1.Worker)), with(builder.Running("worker", 0)), hangs("worker-0")},
 		{"not one of a collective beside which a rank was", job(pytorch, builder.Elastic(1, 3), replaced(v1alpha1.Worker)), with(builder.Running("worker", 0)), judged{Wake: 200 * second}},
@@ -152,13 +163,21 @@ func TestWhoCanHang(t *testing.T) {
 	})
 }
 
+// between is a pod whose kubelet waits before it starts the next process.
+var between = builder.Edit(func(pod *corev1.Pod) {
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main",
+		State:                corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
+		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 42}}}}
+})
+
 func TestAHangIsToldWithTheLastStep(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1), builder.RunsSince(0), builder.Progress(30, v1alpha1.StallRestart))
 	for step, want := range map[int64]string{
 		0: "worker-0 hangs (ProgressStalled: worker-0 has not reported for 30s; no step was reported)",
-		7: "worker-0 hangs (ProgressStalled: worker-0 has not reported for 30s; the last step was 7)",
+		7: "worker-0 hangs (ProgressStalled: worker-0 has not reported for 30s, and its page did not answer within 2s; the last step was 7)",
 	} {
-		v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Reported(step, 20*second), builder.Read(60*second)))
+		silent := func(o *state.Observed) { o.Progress.IsSilent = step > 0 }
+		v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Reported(step, 20*second), builder.Read(60*second), silent))
 		if v.Failure == nil {
 			t.Fatalf("step %d: no failure", step)
 		}

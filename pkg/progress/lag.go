@@ -12,8 +12,7 @@ const (
 	lateBy = 5 * time.Second
 )
 
-// Lag shows whether the next report of a page is later than usual. The times of a page are by the clock of its node, which may be wrong: lags
-// are only compared with each other.
+// Lag shows whether the next report of a page is later than usual.
 type Lag struct {
 	renewed time.Time
 	now     time.Duration
@@ -21,7 +20,7 @@ type Lag struct {
 	usual []time.Duration
 }
 
-// After returns the lag after a read, which began at that time, and the newest report, by its time.
+// After returns the lag after a read, which began at that time, and the newest report, by when it was first seen.
 func (l Lag) After(read, renewed time.Time) Lag {
 	if !l.renewed.IsZero() && !l.renewed.Equal(renewed) {
 		l.usual = append(slices.Clone(l.usual), l.now)

@@ -34,7 +34,7 @@ type page struct {
 	Life    *int64 `json:"life"`
 }
 
-// Said is the report of a page, and the process that it names.
+// Said is the report of a page, and the process that it names. A page cannot show when the operator first saw the report.
 type Said struct {
 	state.Progress
 	// Attempt and Life are the attempt and the life of the reporting process, as text; empty if the page does not name them.
@@ -61,7 +61,7 @@ func Parse(body []byte) (Said, error) {
 		return Said{}, err
 	}
 	return Said{Attempt: text(p.Attempt), Life: text(p.Life), Progress: state.Progress{
-		Step: p.Step, Renewed: p.Time, Metrics: metrics,
+		Step: p.Step, Report: fmt.Sprintf("%s %d", p.Time.UTC().Format(time.RFC3339Nano), p.Step), Metrics: metrics,
 		Checkpoint: state.Printable(state.Cut(p.Checkpoint, state.MaxWords)), SavedFor: state.Cut(p.SavedFor, state.MaxWords),
 	}}, nil
 }

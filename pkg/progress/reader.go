@@ -12,15 +12,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
-	"time"
+
+	"github.com/trainingjob/operator/pkg/state"
 )
 
-const (
-	// readWithin is how long one request may take in all.
-	readWithin = 2 * time.Second
-	// maxHeader is the longest header of an answer, in bytes.
-	maxHeader = 4 << 10
-)
+// maxHeader is the longest header of an answer, in bytes.
+const maxHeader = 4 << 10
 
 // Target is a path of a page, and the longest answer in bytes.
 type Target struct {
@@ -36,10 +33,10 @@ var (
 
 // ErrSilent is the error of a read whose connection a process accepted and did not answer in time. The network works, so the process is
 // stopped, or a thread of it holds Python's lock.
-var ErrSilent = errors.New("a process accepts the connection and does not answer within " + readWithin.String())
+var ErrSilent = errors.New("a process accepts the connection and does not answer within " + state.ReadWithin.String())
 
 // ErrUnreached is the error of a read without a connection in time.
-var ErrUnreached = errors.New("no connection within " + readWithin.String())
+var ErrUnreached = errors.New("no connection within " + state.ReadWithin.String())
 
 // IsSilence reports whether a process of a job whose pods the operator can reach does not answer: its node is dead, it is stopped, or a
 // thread of it holds Python's lock.
@@ -65,7 +62,7 @@ func newReader(dial func(ctx context.Context, network, address string) (net.Conn
 // Read returns what a page shows. It returns ErrSilent if a process accepts the connection and does not answer. The text of any other
 // error is the same for the same cause: it names no port of the operator and no time.
 func (r *Reader) Read(ctx context.Context, page netip.AddrPort, target Target) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, readWithin)
+	ctx, cancel := context.WithTimeout(ctx, state.ReadWithin)
 	defer cancel()
 	var isConnected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { isConnected.Store(true) }})

@@ -71,16 +71,18 @@ type Pod struct {
 	RestartRefused bool
 	// Hears is whether the pod was created with the file for checkpoint requests: spec.progress may change while it runs.
 	Hears bool
-	// Checking is whether a preflight check of the pod runs. Checked is when the last one ended; zero if none has.
-	Checking bool
-	Checked  time.Time
+	// Checking is whether a preflight check of the pod runs, Checked whether one has ended, and CheckedFor how long those that ended took.
+	Checking, Checked bool
+	CheckedFor        time.Duration
 	// Page is the port at which the pod was created to serve its progress page; 0 for none. Address is the IP address at which the operator
 	// may read it (AddressOf). OnHost is whether the pod is on the network of its node.
 	Page    int32
 	Address string
 	OnHost  bool
-	// Began is when the process of the main container began that runs, by its node's clock; zero if none runs.
-	Began time.Time
+	// Began is when the process of the main container began that runs, by its node's clock; zero if none runs. Between is whether the kubelet has
+	// yet to start one, after one that has ended.
+	Began   time.Time
+	Between bool
 	// Excludes are the nodes that were lost when the pod was created, and that it excludes.
 	Excludes []string
 	// Asked is what the pod's containers find in the file of requests to stop; empty for none.

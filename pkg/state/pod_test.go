@@ -23,6 +23,15 @@ func ended(name string, code int32, when time.Duration) corev1.ContainerStatus {
 		ExitCode: code, Reason: "Error", Message: name, FinishedAt: builder.Time(when)}}}
 }
 
+// took is an init container that ended after so long, with 0 or the code.
+func took(name string, long time.Duration, code ...int32) corev1.ContainerStatus {
+	c := ended(name, 0, long)
+	if c.State.Terminated.StartedAt = builder.Time(0); len(code) > 0 {
+		c.State.Terminated.ExitCode = code[0]
+	}
+	return c
+}
+
 func runs(name string) corev1.ContainerStatus {
 	return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
 }
@@ -133,18 +142,18 @@ func TestPodOf(t *testing.T) {
 		{"all containers have ended, and the kubelet has yet to say so of the pod", corev1.PodRunning, []builder.PodOption{containers(ended("a", 1, 3*second), ended("b", 0, 2*second))},
 			state.Pod{Node: "n", Ended: true, Exit: exit("a", 1, 3*second)}},
 		{"a rule of the container's own starts it again in its pod", corev1.PodRunning,
-			[]builder.PodOption{restartedOn("a", corev1.ContainerRestartRuleOnExitCodesOpIn, 42), containers(ended("a", 42, 3*second))}, state.Pod{Node: "n"}},
+			[]builder.PodOption{restartedOn("a", corev1.ContainerRestartRuleOnExitCodesOpIn, 42), containers(ended("a", 42, 3*second))}, state.Pod{Node: "n", Between: true}},
 		{"no rule of the container's own fits its exit code", corev1.PodRunning,
 			[]builder.PodOption{restartedOn("a", corev1.ContainerRestartRuleOnExitCodesOpIn, 42), containers(ended("a", 1, 3*second))},
 			state.Pod{Node: "n", Ended: true, Exit: exit("a", 1, 3*second)}},
 		{"a rule names the exit codes that it is not for", corev1.PodRunning,
-			[]builder.PodOption{restartedOn("a", corev1.ContainerRestartRuleOnExitCodesOpNotIn, 0, 93), containers(ended("a", 1, 3*second))}, state.Pod{Node: "n"}},
+			[]builder.PodOption{restartedOn("a", corev1.ContainerRestartRuleOnExitCodesOpNotIn, 0, 93), containers(ended("a", 1, 3*second))}, state.Pod{Node: "n", Between: true}},
 		{"a pod that has failed starts nothing again", corev1.PodFailed,
 			[]builder.PodOption{restartedOn("a", corev1.ContainerRestartRuleOnExitCodesOpIn, 42), containers(ended("a", 42, 3*second))},
 			state.Pod{Node: "n", Ended: true, Exit: exit("a", 42, 3*second), Finished: at(3 * second)}},
 		{"all containers are being restarted because of one", corev1.PodRunning,
 			[]builder.PodOption{builder.Flagged("AllContainersRestarting"), containers(ended("a", 137, 3*second), ended("b", 7, 3*second))},
-			state.Pod{Node: "n", Conditions: []string{"AllContainersRestarting"}}},
+			state.Pod{Node: "n", Between: true, Conditions: []string{"AllContainersRestarting"}}},
 		{"words that a status cannot hold", corev1.PodPending, []builder.PodOption{builder.Waiting("pulling image 20%", "\x1b[31mslow\u202e\n")},
 			state.Pod{Node: "node-1", Waiting: state.Trouble{Reason: "Other", Message: "pulling image 20%: [31mslow"}}},
 		{"a reason that is too long for a status", corev1.PodFailed, []builder.PodOption{builder.Rejected(strings.Repeat("R", 200), "")},
@@ -154,15 +163,17 @@ func TestPodOf(t *testing.T) {
 		{"an init container failed", corev1.PodFailed, []builder.PodOption{initContainers(ended("setup", 2, 3*second)),
 			containers(corev1.ContainerStatus{Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}}})},
 			state.Pod{Node: "n", Exit: exit("setup", 2, 3*second), Finished: at(3 * second), Waiting: state.Trouble{Reason: "PodInitializing"}}},
-		{"a node failed its preflight check", corev1.PodFailed, []builder.PodOption{initContainers(ended("preflight-nccl-loopback", 1, 3*second))},
-			state.Pod{Node: "n", NeverRan: true, Checked: at(3 * second), Finished: at(3 * second), Rejected: state.Trouble{Reason: "PreflightFailed", Message: "preflight-nccl-loopback: preflight-nccl-loopback"}}},
-		{"a preflight check is misconfigured", corev1.PodFailed, []builder.PodOption{initContainers(ended("preflight-a", 2, 3*second))},
-			state.Pod{Node: "n", Checked: at(3 * second), Exit: &state.Exit{Container: "preflight-a", Code: 2, Reason: "Error", Message: "preflight-a", Time: at(3 * second)}, Finished: at(3 * second)}},
-		{"a preflight check runs", corev1.PodPending, []builder.PodOption{initContainers(ended("preflight-a", 0, 3*second), runs("preflight-b"))},
-			state.Pod{Checking: true, Checked: at(3 * second)}},
-		{"all preflight checks have passed", corev1.PodRunning, []builder.PodOption{initContainers(ended("preflight-a", 0, 3*second), ended("preflight-b", 0, 5*second), ended("prepare", 0, 9*second))},
-			state.Pod{Node: "n", Checked: at(5 * second)}},
-		{"a preflight check is only an init container", corev1.PodFailed, []builder.PodOption{mainIs("preflight-a"), containers(ended("preflight-a", 1, 3*second))},
+		{"a node failed its preflight check", corev1.PodFailed, []builder.PodOption{initContainers(took("preflight-nccl-loopback", 3*second, 1))},
+			state.Pod{Node: "n", NeverRan: true, Checked: true, CheckedFor: 3 * second, Finished: at(3 * second), Rejected: state.Trouble{Reason: "PreflightFailed", Message: "preflight-nccl-loopback: preflight-nccl-loopback"}}},
+		{"a preflight check is misconfigured", corev1.PodFailed, []builder.PodOption{initContainers(took("preflight-a", 3*second, 2))},
+			state.Pod{Node: "n", Checked: true, CheckedFor: 3 * second, Exit: &state.Exit{Container: "preflight-a", Code: 2, Reason: "Error", Message: "preflight-a", Time: at(3 * second)}, Finished: at(3 * second)}},
+		{"a preflight check runs", corev1.PodPending, []builder.PodOption{initContainers(took("preflight-a", 3*second), runs("preflight-b"))},
+			state.Pod{Checking: true, Checked: true, CheckedFor: 3 * second}},
+		{"a native side-car with the name of a check runs", corev1.PodRunning, []builder.PodOption{sidecar("preflight-proxy"), initContainers(took("preflight-a", 2*second), runs("preflight-proxy"))},
+			state.Pod{Node: "n", Checked: true, CheckedFor: 2 * second}},
+		{"all preflight checks have passed", corev1.PodRunning, []builder.PodOption{initContainers(took("preflight-a", 3*second), took("preflight-b", 2*second), took("prepare", 9*second))},
+			state.Pod{Node: "n", Checked: true, CheckedFor: 5 * second}},
+		{"a preflight check is only an init container", corev1.PodFailed, []builder.PodOption{mainIs("preflight-a"), containers(took("preflight-a", 3*second, 1))},
 			state.Pod{Node: "n", Exit: &state.Exit{Container: "preflight-a", Main: true, Code: 1, Reason: "Error", Message: "preflight-a", Time: at(3 * second)}, Finished: at(3 * second), Ended: true}},
 		{"a side-car that the kubelet restarts is no failure", corev1.PodRunning,
 			[]builder.PodOption{sidecar("proxy"), initContainers(ended("proxy", 1, 3*second)), containers(runs("main"))}, state.Pod{Node: "n"}},

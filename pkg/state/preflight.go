@@ -1,9 +1,11 @@
 package state
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -17,17 +19,33 @@ const (
 	preflightMisconfigured = 2
 )
 
-// readPreflight reads when the pod's preflight checks ran. The template may have none of them: admission adds some.
+// readPreflight reads for how long the pod's preflight checks ran. The template may have none of them: admission adds some.
 func (p *Pod) readPreflight(pod *corev1.Pod) {
 	for i := range pod.Status.InitContainerStatuses {
 		c := &pod.Status.InitContainerStatuses[i]
-		switch isCheck := strings.HasPrefix(c.Name, preflightPrefix); {
-		case isCheck && c.State.Running != nil:
+		end := c.State.Terminated
+		switch {
+		case !strings.HasPrefix(c.Name, preflightPrefix) || slices.ContainsFunc(pod.Spec.InitContainers, isOf(c.Name)):
+		case c.State.Running != nil:
 			p.Checking = true
-		case isCheck && c.State.Terminated != nil:
-			p.Checked = Latest(p.Checked, c.State.Terminated.FinishedAt.Time)
+		case end != nil:
+			p.Checked = true
+			if !end.StartedAt.IsZero() {
+				p.CheckedFor += max(0, end.FinishedAt.Sub(end.StartedAt.Time))
+			}
 		}
 	}
+}
+
+// isOf returns whether an init container is the native side-car of that name.
+func isOf(name string) func(corev1.Container) bool {
+	return func(c corev1.Container) bool { return c.Name == name && IsLikeCheck(&c) }
+}
+
+// IsLikeCheck reports whether the init container has the name of a preflight check and is none, but a native side-car: the main container does not
+// wait for its end.
+func IsLikeCheck(c *corev1.Container) bool {
+	return strings.HasPrefix(c.Name, preflightPrefix) && ptr.Deref(c.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways
 }
 
 // heedPreflight makes a failed preflight check a rejection of the pod by its node: the program has not begun.

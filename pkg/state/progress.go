@@ -19,14 +19,20 @@ type Progress struct {
 	Checkpoint string
 	// Metrics are numbers by name, as text.
 	Metrics map[string]string
-	// Renewed is the time of the report; zero if there is none.
+	// Report is by what the report differs from others of its process: its own time, by the clock of its node, which may be wrong, and its step.
+	Report string
+	// Renewed is when the operator first saw the report; zero if there is none.
 	Renewed time.Time
 	// SavedFor is the id of the request to stop that it answers last; empty if none.
 	SavedFor string
 
+	// Began is when the operator saw the process of rank 0 begin; zero if it ran when the operator first looked.
+	Began time.Time
 	// Read is when the last read of the page began that the process answered, or failed to answer; zero if there was none. A later report
 	// may exist.
 	Read time.Time
+	// IsSilent is whether the process did not answer then, within ReadWithin.
+	IsSilent bool
 	// IsLate is whether the page shows no new report for longer than usual.
 	IsLate bool
 	// Unread is why the operator cannot read the page, if the network or the content of the page is the reason; else it is empty.
@@ -52,6 +58,9 @@ func (s *Snapshot) ReadEvery() time.Duration {
 	return min(max(StallAfter(s.Job.Spec.Progress)/20, readMost), readLeast)
 }
 
+// ReadWithin is how long one read of a page may take in all.
+const ReadWithin = 2 * time.Second
+
 const (
 	// readMost and readLeast are the shortest and the longest time between two reads of a page.
 	readMost, readLeast = time.Second, 10 * time.Second
@@ -66,6 +75,16 @@ func (o *Observed) Heeds(attempt, number string) bool {
 	}
 	leader := Leader(&o.Job.Spec)
 	return number == "" || !slices.ContainsFunc(o.Pods, func(p Pod) bool { return p.Slot == leader && p.Number > numberOf(number) })
+}
+
+// FirstSeen returns when the operator first saw a report that this process of the operator has first seen at that time. The status
+// remembers the latest report that was recorded, so that a restart of the operator does not make an old one new.
+func (o *Observed) FirstSeen(report string, at time.Time) time.Time {
+	was := o.Job.Status.Progress
+	if at.IsZero() || was == nil || was.RenewTime == nil || report != o.Job.Status.Memory.Report {
+		return at
+	}
+	return Earliest(at, was.RenewTime.Add(time.Second)) // the status has whole seconds
 }
 
 // Reporter returns the replica that reports: rank 0.

@@ -65,8 +65,13 @@ func read(pod *corev1.Pod) Pod {
 	if names := pod.Annotations[v1alpha1.AnnotationExcludedNodes]; names != "" {
 		p.Excludes = strings.Split(names, ",")
 	}
-	if running := mainStatus(pod).State.Running; running != nil {
-		p.Began = running.StartedAt.Time
+	switch main := mainStatus(pod); {
+	case main.State.Running != nil:
+		p.Began = main.State.Running.StartedAt.Time
+	case main.State.Terminated != nil:
+		p.Between = restartsInPlace(pod, &main)
+	default:
+		p.Between = main.LastTerminationState.Terminated != nil
 	}
 	_, isInService := pod.Labels[v1alpha1.LabelJobName]
 	p.Fenced = !isInService

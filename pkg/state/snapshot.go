@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -198,6 +199,20 @@ func (s *Snapshot) AttemptMayBegin() bool {
 	return len(s.Former) == 0 && !slices.ContainsFunc(s.Pods, func(p Pod) bool {
 		return (p.Restarting || p.Life.Attempt < int(s.Job.Status.Attempt)) && s.MayAct(&p)
 	})
+}
+
+// FirstCreated returns when the first pod of the present attempt was created; found is false if there was none. Pods that replace it do not move
+// that.
+func (s *Snapshot) FirstCreated() (first time.Time, found bool) {
+	if recorded := s.Job.Status.Memory.FirstPodTime; recorded != nil {
+		return recorded.Time, true
+	}
+	for r := range s.Replicas() {
+		if r.Pod != nil {
+			first, found = Earliest(first, r.Pod.Created), true
+		}
+	}
+	return first, found
 }
 
 // IsStale reports whether the job we read is older than one of its pods.

@@ -33,14 +33,14 @@ func (s *Snapshot) Hangs() bool {
 }
 
 // undisturbedSince returns since when the reporting replica has run with everything that it needs. It returns zero if the job or
-// that replica does not run, or if the replica has finished. It also returns zero if its pod was created before progress.port was
-// set: such a process cannot report.
+// that replica does not run, if the replica has finished, or while its kubelet starts its process again. It also returns zero if its pod was
+// created before progress.port was set: such a process cannot report.
 func (s *Snapshot) undisturbedSince() time.Time {
 	since, reporter := RunningSince(s.Job), s.Reporter()
-	if since.IsZero() || reporter == nil || reporter.State != Running || reporter.Pod.Page == 0 || reporter.Pod.MainSucceeded {
+	if since.IsZero() || reporter == nil || reporter.State != Running || reporter.Pod.Page == 0 || reporter.Pod.MainSucceeded || reporter.Pod.Between {
 		return time.Time{}
 	}
-	since = Latest(since, reporter.Pod.Began)
+	since = Latest(since, s.Progress.Began)
 	for role, m := range s.Memory {
 		for index := range m.NextStarts {
 			if slot := (Slot{Role: role, Index: index}); isNeededToReport(&s.Job.Spec, slot) {

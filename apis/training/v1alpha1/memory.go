@@ -33,6 +33,9 @@ type Memory struct {
 	// roles is the memory of the replicas of each role.
 	// +optional
 	Roles map[Role]RoleMemory `json:"roles,omitempty"`
+	// firstPodTime is when the first pod of the present attempt was created, since the job last resumed. Deadlines for its start count from it.
+	// +optional
+	FirstPodTime *metav1.Time `json:"firstPodTime,omitempty"`
 	// restartsInRow is the number of whole-job restarts with less than 10 minutes of running between them. It sets their back-off.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
@@ -45,6 +48,9 @@ type Memory struct {
 	// countedTime is the time up to which runningSeconds and lostSeconds are complete.
 	// +optional
 	CountedTime *metav1.Time `json:"countedTime,omitempty"`
+	// report is by what the report of progress.renewTime differs from others: its own time, by the clock of its node, and its step.
+	// +optional
+	Report string `json:"report,omitempty"`
 	// redoStep is the step before the latest whole-job restart, until the job reports an equal or higher step.
 	// +kubebuilder:validation:Minimum=0
 	// +optional

@@ -34,7 +34,7 @@ type Scheduling struct {
 	// +optional
 	Topology *Topology `json:"topology,omitempty"`
 	// timeoutSeconds is the maximum time until every pod (elastic: minReplicas workers) of an attempt that does not run yet has a node,
-	// from the creation of its first pod. A time when a quota refuses all pods does not count. Then the job fails. At most 10 years.
+	// from the creation of its first pod. Replacements of replicas do not move it. A time when a quota refuses all pods does not count. Then the job fails. At most 10 years.
 	// Default: no limit.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=315360000

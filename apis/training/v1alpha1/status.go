@@ -181,7 +181,7 @@ type ProgressStatus struct {
 	// checkpointTime is when that checkpoint was first reported. A stop of the job loses the training since then.
 	// +optional
 	CheckpointTime *metav1.Time `json:"checkpointTime,omitempty"`
-	// renewTime is the time of the latest report. A report without a newer step or checkpoint shows here within 5 minutes.
+	// renewTime is when the operator first saw the latest report. A report without a newer step or checkpoint shows here within 5 minutes.
 	// +optional
 	RenewTime *metav1.Time `json:"renewTime,omitempty"`
 	// metrics are the numbers of the latest report, by name, with six significant digits. They are up to a minute old.

@@ -187,6 +187,10 @@ func (in *Memory) DeepCopyInto(out *Memory) {
 			(*out)[key] = val
 		}
 	}
+	if in.FirstPodTime != nil {
+		in, out := &in.FirstPodTime, &out.FirstPodTime
+		*out = (*in).DeepCopy()
+	}
 	if in.CountedTime != nil {
 		in, out := &in.CountedTime, &out.CountedTime
 		*out = (*in).DeepCopy()

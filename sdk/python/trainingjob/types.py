@@ -263,8 +263,9 @@ class RunPolicy(TypedDict, total=False):
 
     startupDeadlineSeconds: int
     """startupDeadlineSeconds is the maximum time until all replicas of an attempt run, from the creation of its
-    first pod. A time when a quota refuses all pods does not count, nor does the time of preflight checks. After it
-    the job restarts for a failure of cause Startup. At most 10 years. Default: none."""
+    first pod. A time when a quota refuses all pods does not count, nor does the time of preflight checks of
+    replicas that the job needs. Replacements of replicas do not move it. After it the job restarts for a failure of
+    cause Startup. At most 10 years. Default: none."""
 
     ttlSecondsAfterFinished: int
     """ttlSecondsAfterFinished deletes the job with all its pods this many seconds after it finished, at most 10
@@ -320,8 +321,8 @@ class Scheduling(TypedDict, total=False):
 
     timeoutSeconds: int
     """timeoutSeconds is the maximum time until every pod (elastic: minReplicas workers) of an attempt that does not
-    run yet has a node, from the creation of its first pod. A time when a quota refuses all pods does not count.
-    Then the job fails. At most 10 years. Default: no limit."""
+    run yet has a node, from the creation of its first pod. Replacements of replicas do not move it. A time when a
+    quota refuses all pods does not count. Then the job fails. At most 10 years. Default: no limit."""
 
     topology: Topology
     """topology keeps the pods near each other. Default: anywhere."""
@@ -633,8 +634,8 @@ class ProgressStatus(ProgressStatusRequired, total=False):
     old."""
 
     renewTime: str
-    """renewTime is the time of the latest report. A report without a newer step or checkpoint shows here within 5
-    minutes."""
+    """renewTime is when the operator first saw the latest report. A report without a newer step or checkpoint shows
+    here within 5 minutes."""
 
 
 class ReplicaStatus(TypedDict, total=False):

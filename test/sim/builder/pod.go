@@ -179,9 +179,9 @@ func Checking() PodOption {
 	return check(corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
 }
 
-// Checked says that the pod's node passed the preflight check at that time.
-func Checked(at time.Duration) PodOption {
-	return check(corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: Time(at)}})
+// Checked says that the pod's node passed the preflight check, which took so long.
+func Checked(took time.Duration) PodOption {
+	return check(corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{StartedAt: Time(0), FinishedAt: Time(took)}})
 }
 
 func check(is corev1.ContainerState) PodOption {

@@ -116,6 +116,11 @@ func Reported(step int64, d time.Duration) SnapshotOption {
 	}
 }
 
+// ProcessBegan says that the operator saw the process of rank 0 begin d after Epoch.
+func ProcessBegan(d time.Duration) SnapshotOption {
+	return func(s *state.Observed) { s.Progress.Began = Epoch.Add(d) }
+}
+
 // Read says that the page was last read with an answer d after Epoch.
 func Read(d time.Duration) SnapshotOption {
 	return func(s *state.Observed) { s.Progress.Read = Epoch.Add(d) }

@@ -95,7 +95,13 @@ func (p *pages) clear() {
 }
 
 // Forget implements cluster.Pages.
-func (p *pages) Forget(client.ObjectKey) { p.pod = "" }
+func (p *pages) Forget(client.ObjectKey) cluster.Shown {
+	if p.pod == "" {
+		return cluster.Shown{}
+	}
+	p.pod = ""
+	return p.shown
+}
 
 // hasNews reports whether the page has changed since the last look, or is to be read again.
 func (p *pages) hasNews() bool {

@@ -17,6 +17,8 @@ type training struct {
 	step, saved int64
 	// hung is the process for which all ranks wait; nil for none.
 	hung *process
+	// began is when each process that serves a page first made a step, by the world's own clock.
+	began map[string]time.Time
 	// shown is the highest step that a read of a page has shown since the job was last resumed.
 	shown int64
 }
@@ -58,11 +60,16 @@ func (w *World) meet(ranks []*corev1.Pod) bool {
 	})
 }
 
-// showStep has the page of a rank show the step, by the clock of its node, once its process has begun to report.
+// showStep has the page of a rank show the step, by the clock of its node, once its process is warm. That takes true time.
 func (w *World) showStep(pod *corev1.Pod, step int64) {
 	id, serves := serving(pod)
-	begun := pod.Status.ContainerStatuses[0].State.Running.StartedAt
-	if !serves || w.nodeTime(pod).Sub(begun.Time) < w.Habits.WarmUp {
+	if w.training.began == nil {
+		w.training.began = map[string]time.Time{}
+	}
+	if _, isKnown := w.training.began[id]; serves && !isKnown {
+		w.training.began[id] = w.Clock.Now()
+	}
+	if !serves || w.Clock.Since(w.training.began[id]) < w.Habits.WarmUp {
 		return
 	}
 	w.show(pod, id, step, true)
