@@ -112,8 +112,7 @@ func makeOn(s *state.Snapshot, was *v1alpha1.TrainingJobStatus) Plan {
 	return p
 }
 
-// firstWrites returns the first steps, with at most maxPodWrites writes to pods. The next plan holds the others. It does not
-// count a deletion by force, because a finalizer can bring it back with each plan.
+// firstWrites returns the first steps, with at most maxPodWrites writes to pods. The next plan holds the others.
 func firstWrites(steps []Step) []Step {
 	var first []Step
 	writes := 0
@@ -129,11 +128,9 @@ func firstWrites(steps []Step) []Step {
 }
 
 func isPodWrite(step Step) bool {
-	switch step := step.(type) {
-	case CreatePod, RestartPod, AskPod, FencePod:
+	switch step.(type) {
+	case CreatePod, RestartPod, AskPod, FencePod, DeletePod:
 		return true
-	case DeletePod:
-		return !step.Force
 	default:
 		return false
 	}
