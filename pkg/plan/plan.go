@@ -90,7 +90,7 @@ func Make(s *state.Snapshot) Plan {
 // makeOn returns the plan for a complete snapshot whose job has the recorded status was.
 func makeOn(s *state.Snapshot, was *v1alpha1.TrainingJobStatus) Plan {
 	v := policy.Judge(s)
-	p := Plan{Status: nextStatus(s, &v), Restarts: failure.Begun(v.Restarts), Wake: v.Wake}
+	p := Plan{Status: nextStatus(s, &v), Restarts: failure.Begun(v.Restarts), Wake: state.Earliest(v.Wake, v.Accounts.Until)}
 	if !changesLives(was, &p.Status) {
 		t := converge(s, &v)
 		p.Steps, p.Wake = t.steps, state.Earliest(p.Wake, t.wake)
