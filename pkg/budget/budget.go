@@ -80,13 +80,27 @@ func restartedAlone(spec *v1alpha1.TrainingJobSpec, apart bool) int32 {
 
 // Used returns the times of the restarts that count against a budget now, oldest first.
 func Used(s *state.Snapshot, name v1alpha1.BudgetName) []metav1.Time {
-	window := time.Duration(ptr.Deref(s.Job.Spec.Recovery.WindowSeconds, v1alpha1.DefaultWindowSeconds)) * time.Second
 	for _, c := range s.Job.Status.Memory.Charges {
 		if c.Name == name {
-			return slices.DeleteFunc(slices.Clone(c.Times), func(t metav1.Time) bool { return s.Now.Sub(t.Time) >= window })
+			return slices.DeleteFunc(slices.Clone(c.Times), func(t metav1.Time) bool { return s.Now.Sub(t.Time) >= window(s) })
 		}
 	}
 	return nil
+}
+
+func window(s *state.Snapshot) time.Duration {
+	return time.Duration(ptr.Deref(s.Job.Spec.Recovery.WindowSeconds, v1alpha1.DefaultWindowSeconds)) * time.Second
+}
+
+// NextEnd returns when the window of the oldest charge ends; zero if none counts.
+func NextEnd(s *state.Snapshot) time.Time {
+	var next time.Time
+	for _, name := range v1alpha1.BudgetNames {
+		if used := Used(s, name); len(used) > 0 {
+			next = state.Earliest(next, used[0].Add(window(s)))
+		}
+	}
+	return next
 }
 
 // Number returns which restart within its budget the incident is, without those that it explains; 0 if no budget counts it.

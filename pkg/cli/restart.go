@@ -94,7 +94,7 @@ func restartOf(v *story.View, replica []string) (*restart, error) {
 		if len(replica) > 0 && !strings.EqualFold(row.Slot.String(), replica[0]) {
 			continue
 		}
-		canRestart = canRestart || row.Pod != nil && row.NeedsPod() && row.Pod.Deleted.IsZero()
+		canRestart = canRestart || row.State != state.Succeeded // one without a pod waits for its next life, which then begins at once
 		if len(replica) > 0 {
 			r.replica, r.what = row.Slot.String(), whatRestarts(job, row.Slot)
 		}
@@ -103,7 +103,7 @@ func restartOf(v *story.View, replica []string) (*restart, error) {
 		return nil, unknownReplica(job.Name, replica[0], names)
 	}
 	if !canRestart {
-		return nil, fmt.Errorf("%s has no pod that could be restarted: see kubectl tj status %s", strings.Join(append([]string{job.Name}, replica...), " "), job.Name)
+		return nil, fmt.Errorf("%s has succeeded, and is not restarted: see kubectl tj status %s", strings.Join(append([]string{job.Name}, replica...), " "), job.Name)
 	}
 	return r, nil
 }

@@ -60,6 +60,8 @@ type jobMemo struct {
 	pendingWrites map[types.UID]pendingWrite
 	// unrestartable are the pods whose restart in place the API server has refused.
 	unrestartable map[types.UID]bool
+	// forced are the pods, by UID, that were deleted by force and may still exist.
+	forced map[types.UID]forced
 	// gone are the last versions of deleted pods, by name, until the snapshot shows that the job does not miss them.
 	gone map[string]state.Pod
 	// ended are the versions of pods of present lives in which they had ended, and were not deleted yet.
@@ -164,7 +166,7 @@ func isOwnedBy(o metav1.Object, job *v1alpha1.TrainingJob) bool {
 
 func newMemo(job types.UID, pending map[types.UID]pendingWrite) *jobMemo {
 	return &jobMemo{
-		uid: job, pendingWrites: pending, unrestartable: map[types.UID]bool{}, gone: map[string]state.Pod{}, ended: map[types.UID]state.Pod{}, found: map[string]found{},
+		uid: job, pendingWrites: pending, unrestartable: map[types.UID]bool{}, forced: map[types.UID]forced{}, gone: map[string]state.Pod{}, ended: map[types.UID]state.Pod{}, found: map[string]found{},
 		previousNodes: map[state.Slot]previousNode{},
 	}
 }

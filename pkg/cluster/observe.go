@@ -51,6 +51,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 		for i := range o.Pods {
 			o.Pods[i].RestartRefused = m.unrestartable[o.Pods[i].UID]
 		}
+		m.addForced(o.Pods, o.Former)
 	})
 	s, err := state.New(*o)
 	if err != nil {

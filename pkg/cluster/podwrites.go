@@ -37,6 +37,9 @@ func (c *Cluster) deletePod(ctx context.Context, job *v1alpha1.TrainingJob, step
 		return staleCache(job, "pod "+step.Name+" has changed")
 	case err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err):
 		c.expectWrite(job, step.UID, true)
+		if step.Force {
+			c.deletedByForce(job, step.UID)
+		}
 		return nil
 	default:
 		return fmt.Errorf("deleting pod %s: %w", step.Name, err)

@@ -15,6 +15,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/test/sim/builder"
 )
 
@@ -75,5 +76,30 @@ func TestAQuotaIsNotAskedForEveryReplica(t *testing.T) {
 	}
 	if wait := refusal.Retry.Sub(clock.Now()); wait != time.Second {
 		t.Errorf("they are tried again after %v", wait)
+	}
+}
+
+// A finalizer brings the pod back each time.
+func TestAPodIsDeletedByForceAgainAfterAMinuteThenTwo(t *testing.T) {
+	c, clock := refusing()
+	c.client = deleter{}
+	job := builder.Job("j", builder.Workers(1))
+	kept := builder.Snapshot(job, builder.Failed("worker", 0, builder.Exit(1))).Observed
+	next := func() (wait time.Duration) {
+		c.memo(job, func(m *jobMemo) { m.addForced(kept.Pods, kept.Former) })
+		return kept.Pods[0].ForceNext.Sub(clock.Now())
+	}
+	for _, want := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute} {
+		step := plan.DeletePod{Name: kept.Pods[0].Name, UID: kept.Pods[0].UID, Force: true}
+		if err := c.Act(t.Context(), job, []plan.Step{step}); err != nil {
+			t.Fatal(err)
+		}
+		if got := next(); got != want {
+			t.Errorf("deleted by force again after %v, want %v", got, want)
+		}
+	}
+	c.memo(job, func(m *jobMemo) { m.addForced(nil) })
+	if n := len(c.memo(job, nil).forced); n > 0 {
+		t.Errorf("%d pods are remembered that are gone", n)
 	}
 }

@@ -115,6 +115,37 @@ func (c *Cluster) recordNodes(s *state.Snapshot) {
 	})
 }
 
+// forceAgain is how long after a first deletion by force a pod is deleted so again. The wait doubles with each: only the owner of a finalizer can
+// end such a pod.
+const forceAgain = time.Minute
+
+// forced is how often a pod was deleted by force, and when it may be again.
+type forced struct {
+	times int
+	next  time.Time
+}
+
+// deletedByForce remembers that a pod was deleted by force.
+func (c *Cluster) deletedByForce(job *v1alpha1.TrainingJob, pod types.UID) {
+	c.memo(job, func(m *jobMemo) {
+		times := m.forced[pod].times
+		m.forced[pod] = forced{times + 1, c.clock.Now().Add(forceAgain << min(times, 10))}
+	})
+}
+
+// addForced sets of each pod when it may be deleted by force again, and forgets the pods that are gone.
+func (m *jobMemo) addForced(lists ...[]state.Pod) {
+	there := map[types.UID]forced{}
+	for _, pods := range lists {
+		for i := range pods {
+			if f, was := m.forced[pods[i].UID]; was {
+				pods[i].ForceNext, there[pods[i].UID] = f.next, f
+			}
+		}
+	}
+	m.forced = there
+}
+
 // pendingAtMost is how long the cache may take to show an own write. After that the job is compared with the API server: a pod
 // that was created and removed between two reads never shows.
 const pendingAtMost = 5 * time.Second

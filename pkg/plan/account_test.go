@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
@@ -245,4 +246,24 @@ func TestTheFullestStatusStaysSmall(t *testing.T) {
 		t.Errorf("the status has %d bytes, %d incidents, %d budgets", len(text), len(got.Incidents), len(got.Budgets))
 	}
 	t.Logf("%d bytes", len(text))
+}
+
+// A charge that is past its window leaves the status then, and not with the next incident.
+func TestABudgetShowsNoChargesPastTheirWindow(t *testing.T) {
+	job := underWay(t, takenOn(t, builder.Workers(1)), builder.Running("worker", 0))
+	builder.Recovery(func(r *v1alpha1.Recovery) { r.WindowSeconds = ptr.To[int32](600) })(job)
+	builder.Charged(v1alpha1.BudgetRestarts, 0, 100*second)(job)
+	for at, want := range map[time.Duration]struct {
+		used int32
+		wake time.Duration
+	}{599 * second: {2, 600 * second}, 600 * second: {1, 700 * second}, 700 * second: {0, 0}} {
+		p := plan.Make(builder.Snapshot(job, builder.Running("worker", 0), builder.Now(at)))
+		used := int32(0)
+		for _, b := range p.Status.Budgets {
+			used += b.Used
+		}
+		if used != want.used || wakeOf(p) != want.wake {
+			t.Errorf("at %v: %d charges, again at %v, want %d and %v", at, used, wakeOf(p), want.used, want.wake)
+		}
+	}
 }

@@ -72,16 +72,24 @@ func graceOf(s *state.Snapshot, p *state.Pod, why string) *int64 {
 func deleteFormer(s *state.Snapshot) []Step {
 	var steps []Step
 	for i := range s.Former {
-		if p := &s.Former[i]; s.IsSurelyLost(p) && !p.Deleted.IsZero() && !p.HoldsVolume {
+		if p := &s.Former[i]; s.IsSurelyLost(p) && !p.Deleted.IsZero() && !p.HoldsVolume && !s.Now.Before(p.ForceNext) {
 			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Why: WhyFormerJob, Force: true})
 		}
 	}
 	return steps
 }
 
-// forceTime returns when a deleted pod may be deleted by force; zero for never. It may if none of its processes runs, if its node
-// is surely lost and it is out of the Service, or if the user's recovery.forceAfterSeconds have passed.
+// forceTime returns when a deleted pod may be deleted by force, for the first time or again; zero for never.
 func forceTime(s *state.Snapshot, p *state.Pod) time.Time {
+	if first := firstForce(s, p); !first.IsZero() {
+		return state.Latest(first, p.ForceNext)
+	}
+	return time.Time{}
+}
+
+// firstForce returns when a deleted pod may be deleted by force; zero for never. It may if none of its processes runs, if its node
+// is surely lost and it is out of the Service, or if the user's recovery.forceAfterSeconds have passed.
+func firstForce(s *state.Snapshot, p *state.Pod) time.Time {
 	patience := s.Job.Spec.Recovery.ForceAfterSeconds
 	node, _ := s.NodeTrouble(p)
 	switch {

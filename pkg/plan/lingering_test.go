@@ -141,3 +141,14 @@ func TestAFormerJobsPodThatAFinalizerKeepsIsNamedWithIt(t *testing.T) {
 		t.Errorf("the message is %q and the job is stalled: %v; want %s named", p.Status.Message, stalled, want)
 	}
 }
+
+// Only the owner of a finalizer can end such a pod, so to delete it with each plan is for nothing.
+func TestAPodThatWasDeletedByForceIsNotSoAgainAtOnce(t *testing.T) {
+	suspended := builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0)
+	forced := func(o *state.Observed) { o.Pods[0].ForceNext = builder.Epoch.Add(110 * second) }
+	job, failed := builder.Job("j", builder.Workers(1), builder.Suspended(), suspended), builder.Failed("worker", 0, builder.Exit(1), builder.DeletedAt(20*second))
+	checkSteps(t, []stepCase{
+		{"it waits", job, seen(failed, forced), nil, 110 * second},
+		{"then it is", job, seen(failed, forced, builder.Now(110*second)), []string{"delete by force j-worker-0: the job is suspended"}, 0},
+	})
+}

@@ -90,7 +90,7 @@ func Make(s *state.Snapshot) Plan {
 // makeOn returns the plan for a complete snapshot whose job has the recorded status was.
 func makeOn(s *state.Snapshot, was *v1alpha1.TrainingJobStatus) Plan {
 	v := policy.Judge(s)
-	p := Plan{Status: nextStatus(s, &v), Restarts: failure.Begun(v.Restarts), Wake: v.Wake}
+	p := Plan{Status: nextStatus(s, &v), Restarts: failure.Begun(v.Restarts), Wake: state.Earliest(v.Wake, v.Accounts.Until)}
 	if !changesLives(was, &p.Status) {
 		t := converge(s, &v)
 		p.Steps, p.Wake = t.steps, state.Earliest(p.Wake, t.wake)
@@ -112,8 +112,7 @@ func makeOn(s *state.Snapshot, was *v1alpha1.TrainingJobStatus) Plan {
 	return p
 }
 
-// firstWrites returns the first steps, with at most maxPodWrites writes to pods. The next plan holds the others. It does not
-// count a deletion by force, because a finalizer can bring it back with each plan.
+// firstWrites returns the first steps, with at most maxPodWrites writes to pods. The next plan holds the others.
 func firstWrites(steps []Step) []Step {
 	var first []Step
 	writes := 0
@@ -129,11 +128,9 @@ func firstWrites(steps []Step) []Step {
 }
 
 func isPodWrite(step Step) bool {
-	switch step := step.(type) {
-	case CreatePod, RestartPod, AskPod, FencePod:
+	switch step.(type) {
+	case CreatePod, RestartPod, AskPod, FencePod, DeletePod:
 		return true
-	case DeletePod:
-		return !step.Force
 	default:
 		return false
 	}

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"slices"
+	"time"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/budget"
@@ -20,6 +21,8 @@ type Accounts struct {
 	Charges         []v1alpha1.Charges
 	ChargedRestarts int32
 	Budgets         []v1alpha1.Budget
+	// Until is when the oldest charge stops to count; zero if none counts, or the job has ended.
+	Until time.Time
 	// NodeFailures are the failures that count against nodes, AvoidedNodes the nodes that new pods avoid from now on.
 	NodeFailures []v1alpha1.NodeFailures
 	AvoidedNodes []v1alpha1.AvoidedNode
@@ -28,10 +31,10 @@ type Accounts struct {
 }
 
 func accountsOf(s *state.Snapshot) Accounts {
-	was := &s.Job.Status
+	was, charges := &s.Job.Status, budget.Charge(s, nil, nil)
 	return Accounts{
 		LastFailure: was.LastFailure, Incidents: slices.Clone(was.Incidents),
-		Charges: was.Memory.Charges, ChargedRestarts: was.ChargedRestarts, Budgets: was.Budgets,
+		Charges: charges, ChargedRestarts: was.ChargedRestarts, Budgets: budget.Budgets(s, charges),
 		NodeFailures: was.Memory.NodeFailures, AvoidedNodes: slices.Clone(was.AvoidedNodes), RestartsWithoutProgress: restartsWithoutProgress(s),
 	}
 }
@@ -40,6 +43,7 @@ func accountsOf(s *state.Snapshot) Accounts {
 // The amendments come first, because the avoid list is made from the incidents.
 func nextAccounts(s *state.Snapshot, v *Verdict) Accounts {
 	a := accountsOf(s)
+	a.Until = budget.NextEnd(s)
 	begun := failure.Begun(v.Restarts)
 	if joinsOnly := len(v.Restarts) > len(begun) && len(begun) == 0; v.Failure != nil && failure.IsFailure(v.Failure.Cause) && !joinsOnly {
 		a.LastFailure = v.Failure

@@ -87,6 +87,8 @@ type Pod struct {
 	Excludes []string
 	// Asked is what the pod's containers find in the file of requests to stop; empty for none.
 	Asked string
+	// ForceNext is the time before which the operator does not delete the pod by force again; zero if it has not done so.
+	ForceNext time.Time
 	// Finalizers are the first finalizers of a deleted pod; empty for none.
 	Finalizers string
 	// Version is the pod's resourceVersion.

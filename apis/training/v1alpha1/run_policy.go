@@ -3,7 +3,7 @@ package v1alpha1
 // RunPolicy sets the deadlines of a job and the clean-up after it has finished.
 type RunPolicy struct {
 	// cleanPodPolicy selects the pods that the operator deletes when the job has succeeded or failed: Running (pods that still run;
-	// finished pods keep their logs), All or None. Default Running.
+	// finished pods keep their logs), All or None. Every policy deletes pods that never ran. Default Running.
 	// +kubebuilder:default=Running
 	// +optional
 	CleanPodPolicy CleanPodPolicy `json:"cleanPodPolicy,omitempty"`

@@ -254,7 +254,8 @@ class RunPolicy(TypedDict, total=False):
 
     cleanPodPolicy: Literal["None", "Running", "All"]
     """cleanPodPolicy selects the pods that the operator deletes when the job has succeeded or failed: Running (pods
-    that still run; finished pods keep their logs), All or None. Default Running."""
+    that still run; finished pods keep their logs), All or None. Every policy deletes pods that never ran. Default
+    Running."""
 
     finishGraceSeconds: int
     """finishGraceSeconds is the time that running replicas have to end by themselves after the success of the job:
