@@ -75,54 +75,61 @@ func fellIll(s *state.Snapshot, incident *v1alpha1.Incident) (n state.Node, is b
 }
 
 // FatalEvidence returns a failure that no restart can mend, that shows only now and came before the failure of the latest restart; nil if
-// there is none.
+// there is none. A rank that speaks of a lost peer is none: it followed a rank that does not show.
 func FatalEvidence(s *state.Snapshot) *Incident {
 	if len(s.Job.Status.Incidents) == 0 {
 		return nil
 	}
-	if incident := evidence(s, &s.Job.Status.Incidents[0]); incident != nil && IsFatal(*incident) {
+	if incident := evidence(s, &s.Job.Status.Incidents[0]); incident != nil && IsFatal(*incident) && wordsOf(&incident.Failure) < lostEarly {
 		return incident
 	}
 	return nil
 }
 
-// evidence returns the true cause of the incident, if the pods that it ended show one that was unknown; else nil. A loss comes before an
-// earlier exit.
+// evidence returns the true cause of the incident, if another one is the first of all ends that show by now; else nil.
 func evidence(s *state.Snapshot, incident *v1alpha1.Incident) *Incident {
 	if incident.Explained && !incident.Charged || IsLoss(incident.Cause) || !IsFailure(incident.Cause) || IsApart(&s.Job.Spec, incident.Role) {
 		return nil
 	}
-	var best *Incident
+	ends := []Incident{{Incident: *incident}}
+	ends[0].Time.Time = state.Earliest(incident.Time.Time, beginOf(s, incident)) // by a clock that is ahead, everything came before it
 	for n := range s.Pods {
-		p := &s.Pods[n]
-		if !isEndedBy(s, incident, p) || wasReplacedBefore(s, incident, n) {
-			continue
-		}
-		late := lateFailure(s, incident, p)
-		if late == nil {
-			continue
-		}
-		if explainsFailure(s, &late.Failure, beginOf(incident).Add(-time.Second)) { // within one second the order is unknown
-			return late
-		}
-		if isTrueExit(s, incident, p, late.Cause) && (best == nil || late.Time.Before(&best.Time)) {
-			best = late
+		if late := lateFailure(s, incident, n); late != nil {
+			ends = append(ends, *late)
 		}
 	}
-	return best
-}
-
-// lateFailure returns a failure that a pod shows only after the restart was decided; nil if it shows none.
-func lateFailure(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) *Incident {
-	ended := asEnded(s, incident, p)
-	if ended.Exit == nil && !wasTakenAway(s, &ended) { // it is only being deleted
+	first := First(s, ends)
+	first.Alike = alike(ends, &first.Failure)
+	if first.Pod == incident.Pod && first.Cause == incident.Cause {
 		return nil
 	}
-	late := NewIncident(s, ofPod(s, &ended), incident.Scope, p)
-	if late.Reason == v1alpha1.ReasonDeleted || wasToldToEnd(p) && ReasonOf(late.Reason).IsForgotten { // what it did before is unknown
+	return first
+}
+
+// lateFailure returns a failure of the incident that the n-th pod shows only after the restart was decided; nil if it shows none.
+func lateFailure(s *state.Snapshot, incident *v1alpha1.Incident, n int) *Incident {
+	p := &s.Pods[n]
+	ended := asEnded(s, incident, p)
+	isOnlyDeleted := ended.Exit == nil && !wasTakenAway(s, &ended)
+	if isOnlyDeleted || !isEndedBy(s, incident, p) || wasReplacedBefore(s, incident, n) {
+		return nil
+	}
+	late := NewIncident(s, ofPod(s, &ended), incident.Scope, &ended)
+	isExit := IsOfProgram(&late.Failure) || late.RuleMade
+	isKnown := p.Name == incident.Pod && isExit && incident.ExitCode != nil
+	isUnknown := late.Reason == v1alpha1.ReasonDeleted || wasToldToEnd(p) && ReasonOf(late.Reason).IsForgotten // what it did before is unknown
+	if isKnown || isUnknown || isExit && !endedItself(incident, p) {
 		return nil
 	}
 	return &late
+}
+
+// endedItself reports whether the program ended before the restart, with which the operator ends all others. In a pod with a request to end it has to
+// end more than a second before, because clocks differ, and not long before, because then a clock is wrong. A deletion ends no program by a lack of
+// memory.
+func endedItself(incident *v1alpha1.Incident, p *state.Pod) bool {
+	before := incident.RestartTime.Sub(p.Exit.Time.Truncate(time.Second))
+	return !wasToldToEnd(p) || p.Exit.Reason == outOfMemory || before > time.Second && before <= clocksAgree
 }
 
 // wasToldToEnd reports whether the pod's process got a request to end: by a deletion, or for another process in the same pod.
@@ -139,7 +146,7 @@ func asEnded(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) state
 	if !p.Deleted.Before(incident.RestartTime.Time) {
 		q.Deleted = time.Time{}
 	}
-	if p.Exit != nil && !isInTime(s, p.Disruption.Reason, p.Disruption.Time, beginOf(incident)) {
+	if p.Exit != nil && !isInTime(s, p.Disruption.Reason, p.Disruption.Time, beginOf(s, incident)) {
 		q.Disruption = state.Trouble{}
 	}
 	return q
@@ -187,9 +194,11 @@ func isKnown(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) bool 
 // clocksAgree is by how much a node's clock may differ from the operator's, with the time that a report takes, for its times to count.
 const clocksAgree = 10 * time.Second
 
-// beginOf returns when the incident began: by the clock of its node, or when the operator saw it if that clock is wrong.
-func beginOf(incident *v1alpha1.Incident) time.Time {
-	if ago := incident.RestartTime.Sub(incident.Time.Time); ago < -time.Second || ago > clocksAgree {
+// beginOf returns when the incident began: by the clock of its node, or when the operator saw it if that clock is wrong. The age of an end that is
+// decided now shows nothing about the clock, because the decision may have waited.
+func beginOf(s *state.Snapshot, incident *v1alpha1.Incident) time.Time {
+	isRecorded := incident.RestartTime.Time.Before(s.Now.Truncate(time.Second))
+	if ago := incident.RestartTime.Sub(incident.Time.Time); isRecorded && (ago < -time.Second || ago > clocksAgree) {
 		return incident.RestartTime.Time
 	}
 	return incident.Time.Time
@@ -214,7 +223,7 @@ func causedBy(s *state.Snapshot, incident *v1alpha1.Incident, begun []Incident) 
 	}
 	for n := range begun {
 		isWhole := begun[n].Scope == v1alpha1.ScopeJob
-		missedIt := (isWhole || arePeers(s, begun[n].Role, incident.Role)) && explainsFailure(s, &begun[n].Failure, beginOf(incident))
+		missedIt := (isWhole || arePeers(s, begun[n].Role, incident.Role)) && explainsFailure(s, &begun[n].Failure, beginOf(s, incident))
 		if missedIt || isWhole && isPart(s, &begun[n], incident) {
 			return &begun[n]
 		}

@@ -28,6 +28,8 @@ type Incident struct {
 	NextStart time.Time
 	// Message is a sentence for the user.
 	Message string
+	// Place is the place of the failure among others (inOrder).
+	Place []int64
 }
 
 // NewIncident returns the restart for a failure, after recovery.rules. p is the pod that broke; nil if it is gone, or if no pod broke.

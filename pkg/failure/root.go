@@ -1,7 +1,9 @@
 package failure
 
 import (
+	"math"
 	"slices"
+	"time"
 
 	"k8s.io/utils/ptr"
 
@@ -9,98 +11,115 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// inOrder sorts failures so that the first cause comes first, as far as it shows. Kubernetes gives times in whole seconds, and all ranks of
-// a collective end within one second when one does. Within a second a cause from outside explains an exit, and an exit code that only one
-// rank has comes before a code that several have, because followers end alike.
-// A rank whose last words speak of a lost connection followed another rank, even one that ended up to two seconds later. Equal failures
-// stay in the order of their ranks.
-func inOrder(failures []Incident) {
-	counts := map[int64]map[int32]int{}
-	for i := range failures {
-		f := &failures[i].Failure
-		if counts[f.Time.Unix()] == nil {
-			counts[f.Time.Unix()] = map[int32]int{}
-		}
-		counts[f.Time.Unix()][exitCode(f)]++
+// First returns the end with which the others began, as far as it shows, and sorts the ends. It answers before a restart, and again after it for
+// all ends that show by then. It is the first in order, unless another end explains that one: a loss, a lack of memory for which the kernel took
+// a second, or words about an error. Followers that end without words may seem to have ended before them. A watchdog ends ranks only after another one.
+func First(s *state.Snapshot, ends []Incident) *Incident {
+	inOrder(ends)
+	first, began := ends[0].Failure, beginOf(s, &ends[0].Incident)
+	isSilent := IsOfRank(&first) && slices.Contains(followersCodes, exitCode(&first)) && !ReasonOf(first.Reason).IsOfTemplate && wordsOf(&first) == noWords
+	if isSilent && isAbort(&first) {
+		began = began.Add(followsWithin)
 	}
-	places := make(map[state.Slot][]int64, len(failures)) // a slot has one failure at most
-	for i := range failures {
-		f := &failures[i].Failure
-		places[SlotOf(f)] = []int64{
-			noFailure(f.Cause), beganAt(f), explaining(f), generality(f, counts[f.Time.Unix()]), int64(slices.Index(explains, f.Cause)), lossOfPeer(f),
+	for _, explains := range []func(f *v1alpha1.Failure) bool{
+		func(f *v1alpha1.Failure) bool { return explainsFailure(s, f, began) },
+		func(f *v1alpha1.Failure) bool {
+			return IsOfProgram(&first) && f.Reason == outOfMemory && !f.Time.After(first.Time.Add(time.Second))
+		},
+		func(f *v1alpha1.Failure) bool {
+			return isSilent && !f.Time.After(first.Time.Add(followsWithin)) && wordsOf(f) < noWords
+		},
+	} {
+		if i := slices.IndexFunc(ends, func(end Incident) bool { return explains(&end.Failure) }); i >= 0 {
+			return &ends[i]
 		}
 	}
-	slices.SortStableFunc(failures, func(a, b Incident) int {
-		return slices.Compare(places[SlotOf(&a.Failure)], places[SlotOf(&b.Failure)])
-	})
+	return &ends[0]
 }
 
-// noFailure sorts what is no failure behind all failures.
-func noFailure(cause v1alpha1.Cause) int64 {
-	if IsFailure(cause) {
-		return 0
+// inOrder sorts ends so that the first cause comes first, as far as it shows. Kubernetes gives times in whole seconds, and all ranks of a
+// collective end within one second when one does. Within a second a cause from outside explains an exit, and then the evidence of each exit
+// decides. Followers end alike, so a code that others have in that second shows less. Equal ends stay in their order.
+func inOrder(ends []Incident) {
+	kindOf := func(f *v1alpha1.Failure) [2]int64 { return [2]int64{f.Time.Unix(), int64(exitCode(f))} }
+	counts := map[[2]int64]int64{}
+	for i := range ends {
+		counts[kindOf(&ends[i].Failure)]++
 	}
-	return 1
+	for i := range ends {
+		f := &ends[i].Failure
+		ends[i].Place = placeOf(f, counts[kindOf(f)])
+	}
+	slices.SortStableFunc(ends, func(a, b Incident) int { return slices.Compare(a.Place, b.Place) })
 }
 
-// explaining returns the place of the failure's cause in explains. A fatal exit of a program has the place of other exits: the reaction to
+// placeOf returns the place of an end among others, by the first of the numbers in which they differ. What is no failure comes last. A rank that speaks
+// of a lost peer followed another one, although it may seem to have ended before it. A fatal exit of a program counts like other exits: the reaction to
 // an exit does not show which exit was first.
-func explaining(f *v1alpha1.Failure) int64 {
-	if IsOfProgram(f) && f.Cause == v1alpha1.CauseFatal {
-		return int64(slices.Index(explains, v1alpha1.CauseRetryable))
+func placeOf(f *v1alpha1.Failure, sharing int64) []int64 {
+	words, second, cause := wordsOf(f), f.Time.Unix(), f.Cause
+	switch {
+	case !IsFailure(cause):
+		second = math.MaxInt64
+	case words >= lostEarly:
+		second = f.Time.Add(followsWithin).Unix()
 	}
-	return int64(slices.Index(explains, f.Cause))
+	if IsOfProgram(f) && cause == v1alpha1.CauseFatal {
+		cause = v1alpha1.CauseRetryable
+	}
+	return []int64{second, int64(slices.Index(explains, cause)), evidenceOf(f, words, sharing > 1), sharing, f.Time.Unix()}
 }
+
+// followersCodes are the exit codes of ranks that have lost a peer: 1 of an exception, 130 and 143 of a launcher or an agent that ends its ranks, 134
+// and 139 of a watchdog. Every other code shows something of the rank's own.
+var followersCodes = []int32{1, 128 + 2, 128 + 6, 128 + 11, 128 + 15}
+
+// isAbort reports whether the watchdog of NCCL or JAX may have aborted the rank. The code is 134 then, or 139 if the rank is process 1 of its
+// container, which ABRT does not end.
+func isAbort(f *v1alpha1.Failure) bool { return exitCode(f) == 128+6 || exitCode(f) == 128+11 }
+
+// evidenceOf orders exits by how well they show the first failure: a kill from outside, then a code of its own that no other rank has, then the
+// words. A crash with words of its own has a code of its own, too.
+func evidenceOf(f *v1alpha1.Failure, words int64, isShared bool) int64 {
+	isOwnCode := !slices.Contains(followersCodes, exitCode(f)) || isAbort(f) && words == ownWords
+	switch {
+	case isKill(f) || ReasonOf(f.Reason).IsOfTemplate:
+		return 0
+	case isOwnCode && !isShared && words < lostEarly:
+		return 1
+	default:
+		return 2 + words
+	}
+}
+
+func isKill(f *v1alpha1.Failure) bool { return exitCode(f) == 128+9 }
 
 // alike returns how many of the failures look the same as this one: programs that ended in the same second in the same way.
 func alike(failures []Incident, one *v1alpha1.Failure) int32 {
 	var n int32
 	for i := range failures {
 		f := &failures[i].Failure
-		if IsOfProgram(f) && IsOfProgram(one) && f.Pod != one.Pod && f.Time.Unix() == one.Time.Unix() && namesLostPeer(f) == namesLostPeer(one) && f.Cause == one.Cause && exitCode(f) == exitCode(one) {
+		if IsOfProgram(f) && IsOfProgram(one) && f.Pod != one.Pod && f.Time.Unix() == one.Time.Unix() && f.Cause == one.Cause && exitCode(f) == exitCode(one) && wordsOf(f) == wordsOf(one) {
 			n++
 		}
 	}
 	return n
 }
 
-// generality orders exits by how well they show the first failure: 0 for a kill from outside, 1 for an exit code that only this rank has,
-// 2 for code 1 if only this rank has it, 3 for codes that others have too.
-func generality(f *v1alpha1.Failure, counts map[int32]int) int64 {
-	switch {
-	case isKill(f):
-		return 0
-	case counts[exitCode(f)] > 1:
-		return 3
-	case exitCode(f) == 1:
-		return 2
-	default:
-		return 1
-	}
-}
-
-func isKill(f *v1alpha1.Failure) bool { return killedBy(exitCode(f)) }
-
-// killedBy reports whether the code stands for SIGKILL. Any other signal may be the program's own: the watchdogs of NCCL and JAX abort a rank
-// that has lost a peer. Its code is 134 then, or 139 if it is process 1 of its container, which ABRT does not end.
-func killedBy(code int32) bool { return code == 128+9 }
-
-func exitCode(f *v1alpha1.Failure) int32 {
-	return ptr.Deref(f.ExitCode, 0)
-}
+func exitCode(f *v1alpha1.Failure) int32 { return ptr.Deref(f.ExitCode, 0) }
 
 // Restarts returns the restarts for the failures, which are sorted by inOrder. One failure of scope Job restarts the whole job, once. One of
 // scope Role restarts its role, once. Else each failed replica restarts by itself. Those that end together are one incident.
 func Restarts(s *state.Snapshot, broken []Incident) []Incident {
-	first := slices.IndexFunc(broken, func(incident Incident) bool { return incident.Scope == v1alpha1.ScopeJob })
-	if first >= 0 {
+	isWhole := func(incident Incident) bool { return incident.Scope == v1alpha1.ScopeJob }
+	if i := slices.IndexFunc(broken, isWhole); i >= 0 {
 		// a fatal exit of an independent replica before it is no consequence of this failure
-		if i := slices.IndexFunc(broken[:first+1], IsFatal); i >= 0 {
-			return broken[i : i+1]
+		if apart := slices.IndexFunc(broken[:i], IsFatal); apart >= 0 {
+			return broken[apart : apart+1]
 		}
-		i := first + trueCause(s, broken[first:])
-		broken[i].Alike, broken[i].Likewise = alike(broken, &broken[i].Failure), endedAlike(&broken[i].Failure, broken)
-		return broken[i : i+1]
+		first := First(s, slices.DeleteFunc(slices.Clone(broken), func(incident Incident) bool { return !isWhole(incident) }))
+		first.Alike, first.Likewise = alike(broken, &first.Failure), endedAlike(&first.Failure, broken)
+		return []Incident{*first}
 	}
 	var apart []Incident
 	for n := range broken {
@@ -112,15 +131,6 @@ func Restarts(s *state.Snapshot, broken []Incident) []Incident {
 	}
 	join(s, apart)
 	return apart
-}
-
-// trueCause returns the index of the failure that caused the others: the first one, unless a loss explains it.
-func trueCause(s *state.Snapshot, broken []Incident) int {
-	first := broken[0].Time.Time
-	loss := slices.IndexFunc(broken, func(incident Incident) bool {
-		return incident.Scope == v1alpha1.ScopeJob && explainsFailure(s, &incident.Failure, first)
-	})
-	return max(loss, 0)
 }
 
 // MayBeFollower reports whether a rank may exit like this because it lost a peer.

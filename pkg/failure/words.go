@@ -2,7 +2,7 @@ package failure
 
 import (
 	"regexp"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -13,45 +13,84 @@ import (
 // Kubernetes gives times in whole seconds.
 const followsWithin = 2 * time.Second
 
-// lostPeer matches the last words of a rank whose peer is gone: what Gloo, NCCL, c10d, JAX, gRPC, Python and the kernel print about a broken
-// connection.
-var lostPeer = regexp.MustCompile(`(?i)(closed|reset|aborted) by (the )?(remote )?(peer|host)|broken ?pipe|connection ?(was )?(likely )?` +
-	`(refused|reset|closed|aborted|lost)|\bEOF(Error)?\b|end of file|(timed|time)[ -]?out|remote process exit|no route to host|failed to connect|` +
-	`got 0 bytes|socket closed|another task died`)
+// What the last words of a rank show, the best evidence of the first failure first.
+const (
+	ownWords  int64 = iota // an error of its own
+	ioWords                // input or output that failed, from a peer or anything else
+	noWords                // nothing
+	lostEarly              // the loss of a peer, in words that a rank also prints at its start, until its peers listen
+	lostPeer               // the loss of a peer
+)
 
-// notYetMet matches the words about a lost connection that a rank also prints at its start, until its peers listen.
-var notYetMet = regexp.MustCompile(`(?i)refused|failed to connect`)
+// What Gloo, NCCL, JAX, gRPC, Python and the kernel print about a broken connection, in lower case. Any input or output fails in some of these words,
+// and some come from the start of a rank.
+var (
+	brokenWords = []string{
+		"closed by peer", "reset by peer", "aborted by peer", "closed by remote", "closed by the remote", "reset by remote", "closed by host", "broken pipe", "brokenpipe",
+		"connection reset", "connection closed", "connection aborted", "connection lost", "connectionreset", "connectionaborted", "connection was", "remote process exit",
+		"got 0 bytes", "socket closed", "another task died", "distributed service detected",
+	}
+	failedWords = []string{
+		" eof", "(eof", "eoferror", "end of file", "timed out", "timed-out", "timeout", "time out", "time-out", "deadline exceeded", "deadlineexceeded", "no route to host",
+	}
+	earlyWords = []string{"refused", "failed to connect"}
+	// crashWords are printed by a program that aborts by itself.
+	crashWords = []string{"error", "exception", "fault", "fatal", "fail", "assert", "terminate", "panic", "corrupt", "invalid", "free()", "smash"}
+	// peer matches the name of another rank, or of a library through which ranks meet.
+	peer = regexp.MustCompile(`\bpeers?\b|\branks? ?\d|\b(worker|master|chief|ps|launcher)-\d|nccl|gloo|c10d|torch\.distributed|(tcp|dist|prefix)store|client socket|rendezvous|` +
+		`master_(addr|port)|process ?group|collective|grpc|all addresses|errors_impl|coordination|rabit|tracker|\b(orte|prrte|mpi)`)
+	// ofRank matches the rank that torchrun and MPI put before each line.
+	ofRank = regexp.MustCompile(`^\[[^\]]*\d\](<\w+>)?:`)
+)
 
-// lossOfPeer orders failures by what their last words show of a lost connection: 0 for none, 1 for one that the rank may have met at its
-// start, 2 for one that broke.
-func lossOfPeer(f *v1alpha1.Failure) int64 {
-	if !namesLostPeer(f) {
-		return 0
+// wordsOf returns what the last words of a rank show. A lost peer explains all other words. A program that was killed, or got a request to end (130,
+// 143), leaves the lines of its training, and so does one that a watchdog aborts.
+func wordsOf(f *v1alpha1.Failure) int64 {
+	words, wasTold := noWords, exitCode(f) == 128+2 || exitCode(f) == 128+15
+	if !IsOfRank(f) || isKill(f) {
+		return words
 	}
-	all := lostPeer.FindAllString(f.Message, -1)
-	if notYetMet.MatchString(all[len(all)-1]) {
-		return 1
+	for line := range strings.Lines(strings.ToLower(f.Message)) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "[") {
+			line = ofRank.ReplaceAllString(line, "")
+		}
+		if strings.HasPrefix(line, "frame #") { // the stack of a watchdog names any library
+			continue
+		}
+		switch lineWords := wordsIn(" " + line); {
+		case lineWords >= lostEarly, lineWords == ioWords && words < lostEarly:
+			words = lineWords
+		case lineWords == noWords && words == noWords && line != "" && !wasTold && (!isAbort(f) || last(line, crashWords) >= 0):
+			words = ownWords
+		}
 	}
-	return 2
+	return words
 }
 
-// namesLostPeer reports whether the program's last words speak of a lost connection: then another rank left before it. A program that was
-// killed has no last words.
-func namesLostPeer(f *v1alpha1.Failure) bool {
-	return IsOfRank(f) && !isKill(f) && lostPeer.MatchString(f.Message)
-}
-
-func followed(p *state.Pod) bool {
-	return !killedBy(p.Exit.Code) && lostPeer.MatchString(state.KeepEnd(p.Exit.Message))
-}
-
-// beganAt returns the second by which failures are put in order. A rank that speaks of a lost connection followed another one, although it
-// may seem to have ended before it.
-func beganAt(f *v1alpha1.Failure) int64 {
-	if namesLostPeer(f) {
-		return f.Time.Add(followsWithin).Unix()
+// wordsIn returns what a line shows of a failed connection; noWords if it is about something else.
+func wordsIn(line string) int64 {
+	broken, failed, early := last(line, brokenWords), last(line, failedWords), last(line, earlyWords)
+	switch {
+	case broken < 0 && failed < 0 && early < 0:
+		return noWords
+	case broken < 0 && !peer.MatchString(line):
+		return ioWords
+	case early > max(broken, failed):
+		return lostEarly
+	default:
+		return lostPeer
 	}
-	return f.Time.Unix()
+}
+
+// last returns where the last of the words is; less than 0 if none is in the line.
+func last(line string, words []string) int {
+	at := -1
+	for _, word := range words {
+		if strings.Contains(line, word) {
+			at = max(at, strings.LastIndex(line, word))
+		}
+	}
+	return at
 }
 
 // EndedAlike reports whether the rank's program ended like the failed one, at about the same time. Either may have been first, and the
@@ -71,66 +110,4 @@ func endedAlike(f *v1alpha1.Failure, broken []Incident) []state.Slot {
 		}
 	}
 	return list
-}
-
-// isFirstByWords reports whether the incident's failure speaks of a lost connection, and the pod of something else.
-func isFirstByWords(incident *v1alpha1.Incident, p *state.Pod) bool {
-	return namesLostPeer(&incident.Failure) && !wasToldToEnd(p) && p.Exit.Message != "" && !followed(p)
-}
-
-// isTrueExit reports whether the pod failed by itself and the failure that the incident names followed it. Its exit came earlier, or is one
-// that followers do not have.
-//
-//   - A rank whose words speak of a lost connection followed another one, unless it ended long before the incident.
-//   - A follower that lost its peer exits within the same second. The kernel may take a second to end a process that ran out of memory.
-//   - After a request to end, a pod exits with any code, and the clocks of nodes differ. Its exit then counts only if no program ends like
-//     that by itself, or if other pods with such a request ended otherwise.
-func isTrueExit(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod, cause v1alpha1.Cause) bool {
-	if p.Exit == nil {
-		return false
-	}
-	ended := p.Exit.Time.Truncate(time.Second)
-	if followed(p) && !namesLostPeer(&incident.Failure) {
-		return ended.Add(followsWithin).Before(incident.Time.Time) && !wasToldToEnd(p)
-	}
-	follows := incident.Cause == v1alpha1.CauseRetryable && !isKill(&incident.Failure)
-	inSameSecond := ended.Equal(incident.Time.Truncate(time.Second))
-	switch {
-	case p.Exit.Reason == outOfMemory:
-		return follows && !ended.After(incident.Time.Add(time.Second))
-	case isFirstByWords(incident, p):
-		return follows && !ended.After(incident.Time.Add(followsWithin))
-	case inSameSecond:
-		return follows && (killedBy(p.Exit.Code) || hasOwnCode(s, incident, p, cause))
-	default:
-		return ended.Before(incident.Time.Time) && !wasToldToEnd(p)
-	}
-}
-
-// hasOwnCode reports whether the pod's exit is of the incident's kind and has a code that no follower has, while the incident's code is one
-// of followers.
-func hasOwnCode(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod, cause v1alpha1.Cause) bool {
-	isExit := cause == incident.Cause || cause == v1alpha1.CauseFatal
-	return isExit && exitCode(&incident.Failure) == 1 && isOneOfAKind(s, p)
-}
-
-// isOneOfAKind reports whether the pod ended with a code that only it had in that second, which is evidence of the first failure.
-// Followers end with code 1, or by a signal. A deleted pod counts only if another deleted pod of the attempt ended in the same second
-// with another code: then the code is not the answer to the deletion.
-func isOneOfAKind(s *state.Snapshot, p *state.Pod) bool {
-	if slices.Contains([]int32{1, 128 + 2, 128 + 9, 128 + 15}, p.Exit.Code) {
-		return false
-	}
-	isOwn := !wasToldToEnd(p)
-	for i := range s.Pods {
-		other := &s.Pods[i]
-		if other.UID == p.UID || other.Exit == nil || other.Exit.Time.Unix() != p.Exit.Time.Unix() {
-			continue
-		}
-		if other.Exit.Code == p.Exit.Code {
-			return false
-		}
-		isOwn = isOwn || wasToldToEnd(other) && other.Life.Attempt == p.Life.Attempt
-	}
-	return isOwn
 }

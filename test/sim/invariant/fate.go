@@ -80,8 +80,12 @@ func (f *fate) noteVersion(is *corev1.Pod, restarting, endedBefore bool) {
 	if isForNode(is) {
 		f.lost, f.touched = true, true
 	}
-	if isOver(is) && (!restarting || ledger.Process(is) == "") {
+	switch {
+	case !isOver(is):
+	case !restarting || ledger.Process(is) == "":
 		f.noteEnd(is, is.DeletionTimestamp != nil && !endedBefore)
+	case endedBefore && f.former != nil: // reported late
+		f.former.noteEnd(is, false)
 	}
 }
 
