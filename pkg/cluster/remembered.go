@@ -67,6 +67,7 @@ func (c *Cluster) find(ctx context.Context, job *v1alpha1.TrainingJob, name stri
 func (c *Cluster) SawGone(pod *corev1.Pod) {
 	c.ownerMemo(pod, func(m *jobMemo) {
 		if p, hadNode := state.GonePodOf(state.OwnerOf(pod).Name, pod, c.clock.Now()); hadNode {
+			p.EndSeen = c.clock.Now()
 			m.gone[p.Name] = p
 		}
 	})
