@@ -74,6 +74,8 @@ type jobMemo struct {
 	foreign types.UID
 	// changed are the pods with a watch event since the current reconcile began. Its reads may not show them.
 	changed map[string]bool
+	// ends are when the ends of the pods were first seen.
+	ends map[types.UID]time.Time
 	// process is the process of rank 0, and last its last report.
 	process process
 	last    lastReport

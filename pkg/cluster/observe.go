@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -52,6 +54,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 			o.Pods[i].RestartRefused = m.unrestartable[o.Pods[i].UID]
 		}
 		m.addForced(o.Pods, o.Former)
+		m.seeEnds(o)
 	})
 	s, err := state.New(*o)
 	if err != nil {
@@ -73,6 +76,25 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 		return nil, err
 	}
 	return s, nil
+}
+
+// seeEnds dates the ends of the pods by when this process of the operator first saw them.
+func (m *jobMemo) seeEnds(o *state.Observed) {
+	var ends map[types.UID]time.Time
+	for i := range o.Pods {
+		p := &o.Pods[i]
+		if p.Exit == nil {
+			continue
+		}
+		if ends == nil {
+			ends = map[types.UID]time.Time{}
+		}
+		if p.EndSeen = m.ends[p.UID]; p.EndSeen.IsZero() {
+			p.EndSeen = o.Now
+		}
+		ends[p.UID] = p.EndSeen
+	}
+	m.ends = ends
 }
 
 func (c *Cluster) addService(ctx context.Context, o *state.Observed) error {

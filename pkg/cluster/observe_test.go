@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -54,5 +55,21 @@ func TestWhichNodesAreAskedFor(t *testing.T) {
 		builder.Running("worker", 0, builder.On("past"), builder.Life(0, 9)))
 	if diff := cmp.Diff([]string{"a", "c", "past"}, nodesOf(&s.Observed)); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
+	}
+}
+
+// An exit counts from when it was first seen, whatever the clock of its node shows, until the pod begins anew.
+func TestAnExitIsDatedByItsFirstLook(t *testing.T) {
+	var m jobMemo
+	failed, runs := builder.Failed("worker", 0, builder.Exit(1), builder.At(time.Hour)), builder.Running("worker", 0)
+	for _, look := range []struct {
+		now, want time.Duration
+		pod       builder.SnapshotOption
+	}{{10 * time.Second, 10 * time.Second, failed}, {20 * time.Second, 10 * time.Second, failed}, {30 * time.Second, 0, runs}, {40 * time.Second, 40 * time.Second, failed}} {
+		s := builder.Snapshot(builder.Job("j", builder.Workers(1)), look.pod, builder.Now(look.now))
+		m.seeEnds(&s.Observed)
+		if got := s.Pods[0].EndSeen; look.want == 0 != got.IsZero() || !got.IsZero() && got.Sub(builder.Epoch) != look.want {
+			t.Errorf("at %v: first seen at %v, want %v", look.now, got, look.want)
+		}
 	}
 }

@@ -42,6 +42,9 @@ func (c *Cluster) PodChanged(was, is *corev1.Pod) {
 		ended, hasEnded := m.ended[pod.UID]
 		switch {
 		case is != nil && ok && p.HasEndedByItself():
+			if p.EndSeen = c.clock.Now(); hasEnded {
+				p.EndSeen = ended.EndSeen
+			}
 			m.ended[p.UID] = p
 		case is != nil && p.Deleted.IsZero(): // it runs again in its pod
 			delete(m.ended, p.UID)
@@ -50,6 +53,7 @@ func (c *Cluster) PodChanged(was, is *corev1.Pod) {
 			m.gone[pod.Name] = ended
 		case is == nil:
 			if p, hadNode := state.GonePodOf(state.OwnerOf(pod).Name, pod, c.clock.Now()); hadNode {
+				p.EndSeen = c.clock.Now()
 				m.gone[p.Name] = p
 			}
 		}

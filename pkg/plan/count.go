@@ -22,7 +22,7 @@ func setRunningSeconds(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *p
 	}
 	until := s.Now
 	if v.Failure != nil {
-		until = v.Failure.Time.Time
+		until = state.Earliest(s.Now, v.Failure.Time.Time) // a node's clock may be ahead
 	}
 	next.RunningSeconds = s.Job.Status.RunningSeconds + int64(state.PresentRun(&s.Job.Status, until).Seconds())
 }

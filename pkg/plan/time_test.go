@@ -111,3 +111,12 @@ func TestTheFirstPodOfAnAttemptIsRemembered(t *testing.T) {
 	job.Spec.Suspend = ptr.To(true)
 	expect("the job is suspended", nil, created(1, 0, 50*second))
 }
+
+// A failure that its node's clock puts into the future ends the run when the operator sees it.
+func TestAClockThatIsAheadAddsNoRunningTime(t *testing.T) {
+	job := underWay(t, takenOn(t, pytorch, builder.Workers(1)), builder.Running("worker", 0)) // since 10 s
+	job = after(t, builder.Snapshot(job, builder.Failed("worker", 0, builder.Exit(137), builder.At(time.Hour)), builder.Now(100*second)))
+	if got := job.Status.RunningSeconds; job.Status.Attempt != 1 || got != 90 {
+		t.Errorf("attempt %d, ran %d s, want 90", job.Status.Attempt, got)
+	}
+}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -46,14 +47,10 @@ func stillStarting(s *state.Snapshot, incident *failure.Incident) *state.Replica
 	})
 }
 
-const (
-	// gatherFor is how long the ruling waits for the exits of a rank's peers, from the second in which the first rank exited. All
-	// ranks of a collective end when one does, and kubelets check their containers once a second. In 57 recorded incidents on
-	// real kubelets the exit of the guilty rank arrived after 1.15 s (median) and 2.08 s (maximum).
-	gatherFor = 2500 * time.Millisecond
-	// clocksDiffer is how far a node's clock may be ahead.
-	clocksDiffer = time.Second
-)
+// gatherFor is how long the ruling waits for the exits of a rank's peers, from the second in which the first rank exited. All
+// ranks of a collective end when one does, and kubelets check their containers once a second. In 57 recorded incidents on
+// real kubelets the exit of the guilty rank arrived after 1.15 s (median) and 2.08 s (maximum).
+const gatherFor = 2500 * time.Millisecond
 
 // waitForPeers holds a ruling on an exit that may be a follower's until the replicas have ended that the rank may have followed: the other ranks
 // of a collective, and the parameter servers. Otherwise the wrong replica would be named, charged, and kept for its log. It does not wait after
@@ -71,12 +68,25 @@ func waitForPeers(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.T
 	if !isTeardown && !failure.MayBeFollower(f) {
 		return nil, time.Time{}
 	}
-	until = f.Time.Truncate(time.Second).Add(gatherFor)
-	if !s.Now.Before(until) || f.Time.After(s.Now.Add(clocksDiffer)) {
+	until = exitedAt(s, f).Add(gatherFor)
+	if !s.Now.Before(until) {
 		return nil, time.Time{}
 	}
 	return &Ruling{Kind: Hold, Reason: v1alpha1.ReasonRestartHeld, Message: failure.WithMessage(f, fmt.Sprintf(
 		"%s; the job waits a moment for the exits of its peers.", failure.Describe(f)))}, until
+}
+
+// exitedAt returns the second in which the failed replica exited by the clock of its node, or, if that is not one of the last seconds before the
+// operator saw the exit, when it saw it: the clock is wrong, or the kubelet late.
+func exitedAt(s *state.Snapshot, f *v1alpha1.Failure) time.Time {
+	at, seen := f.Time.Truncate(time.Second), time.Time{}
+	if r := s.Replica(failure.SlotOf(f)); r != nil && cmp.Or(r.Pod, r.Last) != nil {
+		seen = cmp.Or(r.Pod, r.Last).EndSeen
+	}
+	if !seen.IsZero() && (at.After(seen) || at.Before(seen.Add(-gatherFor))) {
+		return seen
+	}
+	return at
 }
 
 // hasPeer reports whether a replica runs or starts whose end would explain the end of a rank: another rank of a collective, or a parameter

@@ -6,8 +6,18 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/policy"
+	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/sim/builder"
 )
+
+// seenAt says when the operator first saw the exits of all pods.
+func seenAt(d time.Duration) builder.SnapshotOption {
+	return func(o *state.Observed) {
+		for i := range o.Pods {
+			o.Pods[i].EndSeen = builder.Epoch.Add(d)
+		}
+	}
+}
 
 // All ranks of a collective end when one does, and their kubelets report it in any order, within a second or so.
 func TestAnExitThatMayBeAFollowersIsNotActedOnAtOnce(t *testing.T) {
@@ -26,8 +36,10 @@ func TestAnExitThatMayBeAFollowersIsNotActedOnAtOnce(t *testing.T) {
 	check(t, []judgeCase{
 		{"it waits", job, now(60*second+300*time.Millisecond, early()), held(62*second + 500*time.Millisecond)},
 		{"not longer than two seconds and a half", job, now(63*second, early()), goes},
-		{"a node whose clock is behind is not waited for", job, now(65*second, early()), goes},
-		{"nor one whose clock is far ahead", job, now(50*second, early()), goes},
+		{"by a clock that is far behind it waits from when the operator saw the exit", job, append(now(3600*second, early()), seenAt(3599*second)), held(3601*second + 500*time.Millisecond)},
+		{"and not longer", job, append(now(3602*second, early()), seenAt(3599*second)), goes},
+		{"by a clock that is far ahead as well", job, append(now(20*second, early()), seenAt(19*second)), held(21*second + 500*time.Millisecond)},
+		{"and not longer either", job, append(now(22*second, early()), seenAt(19*second)), goes},
 		{"all ranks have ended", job, seen(early(), builder.Failed("worker", 0, builder.Exit(1), builder.At(60*second)), builder.Now(60*second),
 			builder.Failed("worker", 2, builder.Exit(42), builder.At(60*second))), restart(0, "worker-2 Retryable Job charged")},
 		{"a rank that was killed is no follower", job, now(60*second, builder.Failed("worker", 1, builder.Exit(137), builder.At(60*second))), goes},

@@ -36,14 +36,14 @@ func stranded(s *state.Snapshot) (*Ruling, time.Time) {
 }
 
 // isBoundByOthers reports whether another replica of the domain got its node before this pod was created. It continued in its pod
-// when the attempt began, was not replaced since, or ran already when this pod was recreated in its life.
+// when the attempt began, was not replaced since, or runs in an older pod, as this pod was recreated in its life.
 func isBoundByOthers(s *state.Snapshot, r *state.Replica) bool {
 	return s.Any(func(other *state.Replica) bool {
 		if !other.HasNode() || !other.NeedsPod() || !state.InDomain(&s.Job.Spec, other.Slot.Role) {
 			return false
 		}
 		isKept := other.Pod.Name != state.PodName(s.Job.Name, other.Slot, other.Life)
-		ranBefore := !other.Pod.Began.IsZero() && other.Pod.Began.Before(r.Pod.Created)
+		ranBefore := !other.Pod.Began.IsZero() && other.Pod.Created.Before(r.Pod.Created)
 		return isKept || ranBefore || other.Life.Before(r.Life)
 	})
 }

@@ -23,9 +23,10 @@ const (
 func (p *Pod) readPreflight(pod *corev1.Pod) {
 	for i := range pod.Status.InitContainerStatuses {
 		c := &pod.Status.InitContainerStatuses[i]
+		isLikeIt := func(s corev1.Container) bool { return s.Name == c.Name && IsLikeCheck(&s) }
 		end := c.State.Terminated
 		switch {
-		case !strings.HasPrefix(c.Name, preflightPrefix) || slices.ContainsFunc(pod.Spec.InitContainers, isOf(c.Name)):
+		case !strings.HasPrefix(c.Name, preflightPrefix) || slices.ContainsFunc(pod.Spec.InitContainers, isLikeIt):
 		case c.State.Running != nil:
 			p.Checking = true
 		case end != nil:
@@ -35,11 +36,6 @@ func (p *Pod) readPreflight(pod *corev1.Pod) {
 			}
 		}
 	}
-}
-
-// isOf returns whether an init container is the native side-car of that name.
-func isOf(name string) func(corev1.Container) bool {
-	return func(c corev1.Container) bool { return c.Name == name && IsLikeCheck(&c) }
 }
 
 // IsLikeCheck reports whether the init container has the name of a preflight check and is none, but a native side-car: the main container does not
