@@ -95,6 +95,9 @@ func evidence(s *state.Snapshot, incident *v1alpha1.Incident) *Incident {
 	ends[0].Time.Time = state.Earliest(incident.Time.Time, beginOf(s, incident)) // by a clock that is ahead, everything came before it
 	for n := range s.Pods {
 		if late := lateFailure(s, incident, n); late != nil {
+			if late.Pod == incident.Pod { // it is the same end
+				late.Time = ends[0].Time
+			}
 			ends = append(ends, *late)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 var (
 	oneDrill = flag.Int64("drill", -1, "replay the drill of this seed, with its story")
-	drills   = flag.Int64("sim.drills", 2000, "how many drills to play; a twentieth of them with -short")
+	drills   = flag.Int64("sim.drills", 1000, "how many drills to play; a twentieth of them with -short")
 )
 
 // TestDrills plays drills, each drawn from its seed, and prints how often incidents named the truth.
