@@ -219,7 +219,7 @@ type lastReport struct {
 	progress.Said
 }
 
-// addLast adds the last report of a life of rank 0 that is over. Its last read, which the operator may not have looked at yet, showed said.
+// addLast adds the last report of a life of rank 0 that is over. Its last read, which the operator may not have looked at yet, returned it.
 func (c *Cluster) addLast(s *state.Snapshot, r *state.Replica, said progress.Said) {
 	last := c.memo(s.Job, func(m *jobMemo) {
 		if !said.Renewed.IsZero() {

@@ -46,7 +46,7 @@ func wasTakenAway(s *state.Snapshot, p *state.Pod) bool {
 	return s.IsLost(p) || !p.Deleted.IsZero() || p.Disruption.Reason != "" || p.Unhealthy.Reason != "" || wasRejected || wasForgotten(p) || wasEvictedForNode(p)
 }
 
-// wasEvictedForNode reports whether the kubelet evicted the pod for the sake of its node. A kubelet that starts under pressure says so in these words
+// wasEvictedForNode reports whether the kubelet evicted the pod for the sake of its node. A kubelet that starts under pressure reports it in these words
 // alone, after it has ended the containers.
 func wasEvictedForNode(p *state.Pod) bool {
 	return p.Rejected.Reason == evicted && (strings.HasPrefix(p.Rejected.Message, "The node had condition") || strings.HasPrefix(p.Rejected.Message, "The node was low"))

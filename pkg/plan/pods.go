@@ -81,7 +81,7 @@ func place(job *v1alpha1.TrainingJob, role v1alpha1.Role, pod *corev1.Pod, sched
 	}
 }
 
-// waitsForWell is how long a pod that excludes nodes finds no other before it is created anew without them, if they are well again.
+// waitsForWell is how long a pod that excludes nodes finds no other before it is created again without them, if they are well again.
 const waitsForWell = 30 * time.Second
 
 // deleteOfWellNodes returns the steps that delete pods that find no node while the nodes that they exclude are well again: no pod waits for a
@@ -97,7 +97,7 @@ func deleteOfWellNodes(s *state.Snapshot) (steps []Step, wake time.Time) {
 		case !waits:
 		case s.Now.Before(due):
 			wake = state.Earliest(wake, due)
-		case !allWell(p.Excludes): // nothing tells the job of nodes without its pods
+		case !allWell(p.Excludes): // no event reaches the job of a node without its pods
 			wake = state.Earliest(wake, s.Now.Add(waitsForWell))
 		default:
 			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Why: WhyNodeIsBack})
