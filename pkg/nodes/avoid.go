@@ -79,7 +79,7 @@ func Blamed(s *state.Snapshot, incidents []v1alpha1.Incident, amendments []failu
 // isTakenBack reports whether the incident, by the amendment, began elsewhere than on the node that was blamed, or in another way.
 func isTakenBack(spec *v1alpha1.TrainingJobSpec, amendment *failure.Amendment) bool {
 	was, is := &amendment.Was, &amendment.Is
-	return countsAgainstNode(spec, was) && !(is.Node == was.Node && countsAgainstNode(spec, is))
+	return countsAgainstNode(spec, was) && (is.Node != was.Node || !countsAgainstNode(spec, is))
 }
 
 // List holds the nodes that a job avoids: new pods prefer other nodes. Only this file changes a List.

@@ -168,7 +168,7 @@ func (d *drill) drainNode(r *run, pod *corev1.Pod) {
 func restarts(code int32) func(*v1alpha1.TrainingJob, *corev1.Pod) bool {
 	return func(job *v1alpha1.TrainingJob, pod *corev1.Pod) bool {
 		isPermanent := job.Spec.ReplicaSpecs[v1alpha1.Worker].RestartPolicy == v1alpha1.RestartExitCode && code != 137
-		return isNeeded(job, pod) && !isPermanent && !(code == 42 && restartsItself(job))
+		return isNeeded(job, pod) && !isPermanent && (code != 42 || !restartsItself(job))
 	}
 }
 
