@@ -55,7 +55,7 @@ var _ = Describe("Rendezvous", func() {
 		leader.runs(1, 1)
 		Eventually(leader.reachable).Should(Equal([]string{"leader-master-0-a1r0"}))
 		leader.suspend()
-		leader.becomes("it is suspended", func(v *view) bool { return v.isTrue(v1alpha1.ConditionSuspended) && len(v.pods) == 0 })
+		leader.becomes("it is suspended", func(v *view) bool { return v.isTrue(v1alpha1.ConditionSuspended) && v.haveEnded() })
 		leader.change(naming(v1alpha1.DNSNamesAll))
 		leader.resume()
 		leader.runs(1, 1)

@@ -28,6 +28,11 @@ func (v *view) isTrue(condition string) bool {
 	return v.job != nil && meta.IsStatusConditionTrue(v.job.Status.Conditions, condition)
 }
 
+// haveEnded reports whether no pod can run. The pod of the last failure stays for its log, also while the job is suspended.
+func (v *view) haveEnded() bool {
+	return !slices.ContainsFunc(v.pods, func(pod corev1.Pod) bool { return pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded })
+}
+
 func (v *view) condition(kind string) metav1.Condition {
 	if c := meta.FindStatusCondition(v.job.Status.Conditions, kind); c != nil {
 		return *c
