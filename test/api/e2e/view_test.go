@@ -30,7 +30,9 @@ func (v *view) isTrue(condition string) bool {
 
 // haveEnded reports whether no pod can run. The pod of the last failure stays for its log, also while the job is suspended.
 func (v *view) haveEnded() bool {
-	return !slices.ContainsFunc(v.pods, func(pod corev1.Pod) bool { return pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded })
+	return !slices.ContainsFunc(v.pods, func(pod corev1.Pod) bool {
+		return pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded
+	})
 }
 
 func (v *view) condition(kind string) metav1.Condition {
