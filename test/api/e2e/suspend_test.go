@@ -31,7 +31,7 @@ var _ = Describe("Suspension", func() {
 		v = j.becomes("active is 0", func(v *view) bool { return active(v) == 0 })
 		v.is("no pod can run, and the log of the failure stays", v.haveEnded() && v.slots(corev1.PodFailed) == "worker-1")
 		v.is("the phase says so", v.job.Status.Phase == v1alpha1.PhaseSuspended)
-		j.leaves()
+		j.leaves("worker-1 Failed")
 		j.resume()
 		v = j.runs(1, 1)
 		v.is("the restart is still charged, and nothing more", v.job.Status.ChargedRestarts == 1)
