@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -76,9 +77,13 @@ func TestAJobThatSucceedsWhileItsRanksAreAskedHasSucceeded(t *testing.T) {
 
 // Rank 0 answers requests.
 func TestNoCheckpointIsRequestedWhenRank0HasEnded(t *testing.T) {
-	for name, rank0 := range map[string]builder.SnapshotOption{"it has succeeded": builder.Succeeded("worker", 0), "it waits in its back-off": builder.Recorded(0)} {
-		job := training(builder.Framework(v1alpha1.Custom), builder.Suspended(), builder.AllWorkers())
-		if v := policy.Judge(builder.Snapshot(job, builder.Now(20*second), rank0, builder.Running("worker", 1))); v.Kind != policy.Suspend || v.Asked != nil {
+	backsOff := builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{NextStarts: fmt.Sprintf("0:%d", builder.Epoch.Add(100*second).Unix())})
+	for name, c := range map[string]struct {
+		more  builder.JobOption
+		rank0 builder.SnapshotOption
+	}{"it has succeeded": {builder.AllWorkers(), builder.Succeeded("worker", 0)}, "it waits in its back-off": {backsOff, builder.Recorded(0)}} {
+		job := training(builder.Framework(v1alpha1.Custom), builder.Suspended(), builder.AllWorkers(), c.more)
+		if v := policy.Judge(builder.Snapshot(job, builder.Now(20*second), c.rank0, builder.Running("worker", 1))); v.Kind != policy.Suspend || v.Asked != nil {
 			t.Errorf("%s: ruling %d (%s), asked %+v, want a suspension at once", name, v.Kind, v.Message, v.Asked)
 		}
 	}

@@ -162,15 +162,15 @@ func firstEnd(s *state.Snapshot) time.Time {
 	return by
 }
 
-// canSave reports whether the job runs by its status, rank 0, which answers, has not ended, all broken replicas are still terminating, and the
+// canSave reports whether the job runs by its status, rank 0, which answers, is not done and not in its back-off, all broken replicas are still terminating, and the
 // pods of all running ones have the file of requests. It does not check that every other pod runs: the cached pods may be older than the status.
 //
 // Pods from before progress.checkpointGraceSeconds was set do not have the file. A rank without it trains on, and the checkpoint of
 // the others is incomplete. Evaluators need not save.
 func canSave(s *state.Snapshot) bool {
 	reporter := s.Reporter()
-	answers := reporter != nil && (reporter.State == state.Running || isTerminating(reporter))
-	if success, _ := succeeded(s); !answers && success == nil { // a success breaks the hold
+	isDone := reporter != nil && (reporter.State == state.Succeeded || s.Now.Before(s.NextStart(reporter.Slot)))
+	if success, _ := succeeded(s); isDone && success == nil { // a success breaks the hold
 		return false
 	}
 	return s.Is(v1alpha1.ConditionRunning) && !s.Any(func(r *state.Replica) bool {
