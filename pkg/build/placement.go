@@ -31,8 +31,9 @@ func tolerateBriefly(spec *corev1.PodSpec) {
 	}
 }
 
-// Exclude keeps the pod off the nodes, and notes their names.
+// Exclude keeps the pod off the nodes, and notes their names instead of those that a template may name.
 func Exclude(pod *corev1.Pod, nodes []string) {
+	delete(pod.Annotations, v1alpha1.AnnotationExcludedNodes)
 	if len(nodes) == 0 {
 		return
 	}

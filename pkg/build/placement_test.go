@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -148,8 +149,8 @@ func TestExcludedNodes(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	none := &corev1.Pod{}
-	if build.Exclude(none, nil); none.Spec.Affinity != nil || none.Annotations != nil {
+	none := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.AnnotationExcludedNodes: "a"}}} // by its template
+	if build.Exclude(none, nil); none.Spec.Affinity != nil || len(none.Annotations) > 0 {
 		t.Errorf("a pod that excludes no node has %v", none)
 	}
 }

@@ -42,7 +42,7 @@ func (c *Cluster) addNodes(ctx context.Context, o *state.Observed) error {
 			}
 		}
 	}
-	for _, add := range []func(context.Context, *state.Observed) error{c.addNodesOfExits, c.addNotReady} {
+	for _, add := range []func(context.Context, *state.Observed) error{c.addNodesOfExits, c.addExcluded, c.addNotReady} {
 		if err := add(ctx, o); err != nil {
 			return err
 		}
@@ -76,6 +76,28 @@ func (c *Cluster) addNodesOfExits(ctx context.Context, o *state.Observed) error 
 		}
 		if n := c.health().Of(&node); err == nil && n.Action == state.BlameNode {
 			o.Nodes = append(o.Nodes, n)
+		}
+	}
+	slices.SortFunc(o.Nodes, func(a, b state.Node) int { return cmp.Compare(a.Name, b.Name) })
+	return nil
+}
+
+// addExcluded adds the lost nodes that pods without a node exclude. It reads the cache only: an annotation names them, which others can write.
+func (c *Cluster) addExcluded(ctx context.Context, o *state.Observed) error {
+	for i := range o.Pods {
+		if o.Pods[i].Scheduled() {
+			continue
+		}
+		for _, name := range o.Pods[i].Excludes {
+			var node corev1.Node
+			err := c.client.Get(ctx, client.ObjectKey{Name: name}, &node, client.UnsafeDisableDeepCopy)
+			if client.IgnoreNotFound(err) != nil {
+				return fmt.Errorf("reading node %s: %w", name, err)
+			}
+			isKnown := slices.ContainsFunc(o.Nodes, func(n state.Node) bool { return n.Name == name })
+			if n := c.health().Of(&node); err == nil && !isKnown && n.Lost.Reason != "" {
+				o.Nodes = append(o.Nodes, n)
+			}
 		}
 	}
 	slices.SortFunc(o.Nodes, func(a, b state.Node) int { return cmp.Compare(a.Name, b.Name) })
@@ -147,21 +169,13 @@ func (c *Cluster) addNotReady(ctx context.Context, o *state.Observed) error {
 	return nil
 }
 
-// nodesOf returns the sorted names of the nodes with unfinished pods of the job, or of an earlier job of its name, and of those that such pods
-// exclude as long as they have no node.
+// nodesOf returns the sorted names of the nodes with unfinished pods of the job, or of an earlier job of its name.
 func nodesOf(o *state.Observed) []string {
 	names := map[string]bool{}
 	for _, pods := range [][]state.Pod{o.Pods, o.Former, o.Gone} {
 		for i := range pods {
-			if !pods[i].CanRun() {
-				continue
-			}
-			if pods[i].Scheduled() {
+			if pods[i].Scheduled() && pods[i].CanRun() {
 				names[pods[i].Node] = true
-				continue
-			}
-			for _, node := range pods[i].Excludes {
-				names[node] = true
 			}
 		}
 	}

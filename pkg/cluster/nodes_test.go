@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/sim/builder"
 )
@@ -111,5 +113,24 @@ func TestNodesInTroubleAreInTheSnapshot(t *testing.T) {
 				t.Errorf("nodes (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// An annotation names the nodes that a pod excludes, and others can write it: no name costs a request.
+func TestExcludedNodesComeFromTheCache(t *testing.T) {
+	waiting := builder.Pending("worker", 1, builder.Edit(func(pod *corev1.Pod) {
+		pod.Spec.NodeName, pod.Annotations = "", map[string]string{v1alpha1.AnnotationExcludedNodes: "n0,n1,no-such-node" + strings.Repeat(",more", 100)}
+	}))
+	s := builder.Snapshot(builder.Job("j", builder.Workers(2)), builder.Running("worker", 0, builder.On("n1")), waiting)
+	cluster := New(inventory{nodes: inventoryNodes(10, 1)}, nil, nil, testclock.NewFakePassiveClock(s.Now), Options{Parallel: 1, WatchNodes: true, LostAfter: 15 * time.Second})
+	o := s.Observed
+	o.Nodes = nil
+	if err := cluster.addNodes(t.Context(), &o); err != nil || len(o.Nodes) != 1 || o.Nodes[0].Name != "n0" {
+		t.Errorf("nodes %v, error %v; want n0, which is not ready", o.Nodes, err)
+	}
+	for i := range s.Pods {
+		if n := len(s.Pods[i].Excludes); n != 0 && n != state.MaxExcluded {
+			t.Errorf("%s excludes %d nodes", s.Pods[i].Name, n)
+		}
 	}
 }

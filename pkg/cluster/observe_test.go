@@ -58,7 +58,7 @@ func TestWhichNodesAreAskedFor(t *testing.T) {
 	}
 }
 
-// An exit counts from when it was first seen, whatever the clock of its node shows, until the pod begins anew.
+// The time of an exit is when the operator first saw it, whatever the clock of its node shows, until the process starts again.
 func TestAnExitIsDatedByItsFirstLook(t *testing.T) {
 	var m jobMemo
 	failed, runs := builder.Failed("worker", 0, builder.Exit(1), builder.At(time.Hour)), builder.Running("worker", 0)

@@ -171,7 +171,7 @@ func TestAnEarlierExitThatIsReportedLate(t *testing.T) {
 			seen(early(42, 30*second), builder.Failed("worker", 1, past, builder.Exit(42), builder.At(30*second))), nil},
 		{"one with a code of its own that was told to end after the restart", restarted(), seen(early(42, 30*second, builder.DeletedAt(41*second))),
 			[]string{"worker-2 Retryable Error charged"}},
-		{"one that ended in the second of the restart: it may exit so when it is told to end", restarted(),
+		{"one that ended in the second of the restart: the request to end may have caused that exit", restarted(),
 			seen(builder.Failed("worker", 2, past, builder.ExitSaying(42, "Error", "ValueError"), builder.At(32*second), builder.DeletedAt(32*second))), nil},
 		{"one of several that were told to end, the others of which exit otherwise", restarted(), seen(early(42, 30*second, builder.DeletedAt(41*second)),
 			builder.Failed("worker", 1, past, builder.Exit(1), builder.At(30*second), builder.DeletedAt(41*second))), []string{"worker-2 Retryable Error charged"}},

@@ -20,7 +20,7 @@ const (
 )
 
 // Lost returns, sorted, the nodes of the job on which no pod can run now: the lost ones, and the silent ones, which have no taint yet. Of more
-// than maxNodes it returns the first ones.
+// than state.MaxExcluded it returns the first ones.
 func Lost(s *state.Snapshot) []string {
 	var lost []string
 	for i := range s.Nodes {
@@ -29,7 +29,7 @@ func Lost(s *state.Snapshot) []string {
 		}
 	}
 	slices.Sort(lost)
-	return lost[:min(len(lost), maxNodes)]
+	return lost[:min(len(lost), state.MaxExcluded)]
 }
 
 func isLost(s *state.Snapshot, n *state.Node) bool {

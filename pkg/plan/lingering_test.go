@@ -129,7 +129,7 @@ func TestAFormerJobsPodOnALostNodeGivesItsNameFree(t *testing.T) {
 	}
 }
 
-// A pod that has ended holds its name all the same, and only the owner of the finalizer can free it.
+// A pod that has ended still holds its name while it has a finalizer, and only the owner of that finalizer can remove it.
 func TestAFormerJobsPodThatAFinalizerKeepsIsNamedWithIt(t *testing.T) {
 	kept := builder.Edit(func(pod *corev1.Pod) {
 		pod.Status.Phase, pod.Finalizers = corev1.PodFailed, []string{"example.com/hold", "example.com/more"}

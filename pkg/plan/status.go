@@ -105,9 +105,10 @@ func endBackOff(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory stat
 
 // setFirstPod records when the first pod of the attempt was created, once.
 func setFirstPod(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
+	next.Memory.FirstPodTime = nil
 	first, _ := s.FirstCreated()
-	if next.Memory.FirstPodTime = (&metav1.Time{Time: first.Truncate(time.Second)}); first.IsZero() || v.Kind == policy.Suspend || next.Attempt != s.Job.Status.Attempt {
-		next.Memory.FirstPodTime = nil
+	if isSame := v.Kind != policy.Suspend && next.Attempt == s.Job.Status.Attempt; isSame && !first.IsZero() {
+		next.Memory.FirstPodTime = &metav1.Time{Time: first.Truncate(time.Second)}
 	}
 }
 

@@ -89,7 +89,7 @@ func TestAJobThatHasNotStartedHasNoRatio(t *testing.T) {
 	}
 }
 
-// Deadlines for the start of an attempt count from its first pod. Pods that replace others do not move that, and an attempt or a resumption begins anew.
+// Deadlines for the start of an attempt count from its first pod. Replacements do not move them. A new attempt or a resumption does.
 func TestTheFirstPodOfAnAttemptIsRemembered(t *testing.T) {
 	job := takenOn(t, pytorch, builder.Workers(2))
 	created := func(index, replacement int, at time.Duration) builder.SnapshotOption {

@@ -97,7 +97,7 @@ func suspended(s *state.Snapshot) (*Ruling, time.Time) {
 		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonQueued, Message: state.WhyQueued(s.Job)}, time.Time{}
 	case s.Job.Spec.IsSuspended():
 		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonSuspended,
-			Message: "The job is suspended: spec.suspend is true. Its pods are deleted; its counters are kept."}, time.Time{}
+			Message: "The job is suspended: spec.suspend is true. Its pods are stopped; its counters are kept."}, time.Time{}
 	case s.ChangedUnseen() && !s.Is(v1alpha1.ConditionSuspended):
 		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonFormerPodsEnding,
 			Message: "The job was suspended and changed: it resumes when its old pods are gone."}, time.Time{}

@@ -76,12 +76,15 @@ func hang(s *state.Snapshot) v1alpha1.Failure {
 	if where := stacks.Sentence(&s.Stacks); where != "" {
 		message += ". " + where
 	}
-	suspect := stacks.Suspect(s.Stacks.List)
-	if suspect != nil && s.InRange(suspect.Slot) {
-		return failure.At(s, s.Replica(suspect.Slot), v1alpha1.CauseHang, v1alpha1.ReasonProgressStalled, message)
+	suspect, replica := stacks.Suspect(s.Stacks.List), s.Replica(state.Leader(&s.Job.Spec))
+	isShown := suspect != nil && s.InRange(suspect.Slot)
+	if isShown {
+		replica = s.Replica(suspect.Slot)
 	}
-	f := failure.At(s, s.Replica(state.Leader(&s.Job.Spec)), v1alpha1.CauseHang, v1alpha1.ReasonProgressStalled, message)
-	f.Node = ""
+	f := failure.At(s, replica, v1alpha1.CauseHang, v1alpha1.ReasonProgressStalled, message)
+	if !isShown {
+		f.Node = ""
+	}
 	return f
 }
 

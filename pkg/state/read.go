@@ -12,6 +12,9 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
+// MaxExcluded is how many nodes a pod excludes at most.
+const MaxExcluded = 64
+
 // PodOf returns what the operator knows of a pod of the named job; ok is false if the pod's name is not one
 // that the operator gives.
 func PodOf(job string, pod *corev1.Pod) (p Pod, ok bool) {
@@ -63,7 +66,8 @@ func read(pod *corev1.Pod) Pod {
 	p.Hears = wasGiven(pod, v1alpha1.EnvStopFile)
 	p.Page, p.Address, p.OnHost = pageOf(pod), AddressOf(pod), pod.Spec.HostNetwork
 	if names := pod.Annotations[v1alpha1.AnnotationExcludedNodes]; names != "" {
-		p.Excludes = strings.Split(names, ",")
+		p.Excludes = strings.SplitN(names, ",", MaxExcluded+1)
+		p.Excludes = p.Excludes[:min(len(p.Excludes), MaxExcluded)]
 	}
 	switch main := mainStatus(pod); {
 	case main.State.Running != nil:

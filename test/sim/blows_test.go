@@ -114,7 +114,7 @@ var blows = []blow{
 	{name: "storage limit", fits: isNeeded, deal: func(_ *drill, r *run, pod *corev1.Pod) { r.EvictInTwo(pod) }},
 	{name: "bad node, by a rule", is: free, countsFor: true, fits: hasRule(badNode), deal: exits(badNode, "")},
 	{name: "hang", countsFor: true, fits: hangs, deal: func(d *drill, r *run, pod *corev1.Pod) {
-		r.wait(r.Habits.WarmUp) // before its first report nobody knows a hang
+		r.wait(r.Habits.WarmUp) // a process that has not reported yet is not known to hang
 		r.Hang(pod, d.rng.IntN(4) > 0)
 	}},
 	{name: "exit of a pod that is then deleted", fits: restarts(1), deal: func(_ *drill, r *run, pod *corev1.Pod) {

@@ -14,7 +14,7 @@ import (
 	"github.com/trainingjob/operator/test/sim/builder"
 )
 
-var renewDraws = flag.Bool("draws.renew", false, "have TestSeeds write draws.txt anew")
+var renewDraws = flag.Bool("draws.renew", false, "have TestSeeds write draws.txt again")
 
 // enoughSeeds is how many seeds draw every kind at least once. Shorter runs are not asked for that.
 const enoughSeeds = 3000

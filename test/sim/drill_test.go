@@ -145,7 +145,7 @@ func (d *drill) write(_ *run, _ int, q *server.Request) operator.Outcome {
 	return operator.Done
 }
 
-// forget begins with a job of which nothing is known.
+// forget drops what is known of a job: another one begins.
 func (d *drill) forget() { d.against, d.broken, d.restarts = map[string]int{}, map[string]bool{}, 0 }
 
 func (d *drill) story(r *run, format string, args ...any) {

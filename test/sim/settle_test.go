@@ -49,8 +49,8 @@ func (r *run) isSettled() bool {
 		if pod.DeletionTimestamp != nil {
 			return false // its kubelet has yet to let it go
 		}
-		if !world.IsOver(pod) && job.Spec.RunPolicy.CleanPodPolicy != v1alpha1.CleanNone {
-			return false
+		if !world.IsOver(pod) && (job.Spec.RunPolicy.CleanPodPolicy != v1alpha1.CleanNone || pod.Status.Phase == corev1.PodPending) {
+			return false // what never ran goes under every policy
 		}
 	}
 	return job.Spec.RunPolicy.TTLSecondsAfterFinished == nil && !r.hasIdleGroup()

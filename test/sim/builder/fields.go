@@ -8,7 +8,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// Fields returns the paths of all fields of a spec, as recovery.rules.signals. Those of Kubernetes' own types are one.
+// Fields returns the paths of all fields of a spec, such as recovery.rules.signals. A field with a type of Kubernetes is one path, without the fields of that type.
 func Fields() map[string]bool {
 	all := map[string]bool{}
 	declare(reflect.TypeFor[v1alpha1.TrainingJobSpec](), "", all)
@@ -20,7 +20,7 @@ func NoteFields(spec *v1alpha1.TrainingJobSpec, into map[string]bool) {
 	note(reflect.ValueOf(spec).Elem(), "", into)
 }
 
-// declare lists the fields of the API's own types; those of Kubernetes' are one.
+// declare lists the fields of the API's own types, and does not go into types of Kubernetes.
 func declare(of reflect.Type, path string, into map[string]bool) {
 	switch {
 	case slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Map}, of.Kind()):
