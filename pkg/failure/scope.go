@@ -7,7 +7,7 @@ import (
 
 // ScopeOf returns what restarts when a replica of the slot breaks: the role's restartScope, else the framework's default.
 //
-//	                     Worker   Chief/Master/Launcher   PS    Evaluator
+//	                     Worker   Chief/Master/Launcher   PS    Evaluator, own roles
 //	TensorFlow, Paddle   Replica  Replica                 Job   Replica     the PS hold the variables
 //	with PS
 //	collective           Job      Job                     -     Replica     no rank can go on without the others
@@ -20,7 +20,7 @@ func ScopeOf(spec *v1alpha1.TrainingJobSpec, slot state.Slot) v1alpha1.RestartSc
 		return own
 	}
 	switch {
-	case role == v1alpha1.Evaluator:
+	case !state.IsNeeded(role):
 		return v1alpha1.ScopeReplica
 	case role == v1alpha1.PS, role == v1alpha1.Launcher:
 		return v1alpha1.ScopeJob
@@ -36,7 +36,7 @@ func ScopeOf(spec *v1alpha1.TrainingJobSpec, slot state.Slot) v1alpha1.RestartSc
 // IsApart reports whether the failures of the role cost the training nothing: it does not need the role, and does not restart with it. The role
 // then has a budget of its own, and beyond it a replica is given up.
 func IsApart(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role) bool {
-	return role == v1alpha1.Evaluator || !state.IsNeeded(role) && ScopeOf(spec, state.Slot{Role: role, Index: 1}) != v1alpha1.ScopeJob
+	return !state.IsNeeded(role) && spec.ReplicaSpecs[role].RestartScope != v1alpha1.ScopeJob
 }
 
 // Scopes returns by role what restarts when a replica of it breaks. For elastic workers it is the scope of replica 1, because replica 0

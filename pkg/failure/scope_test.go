@@ -25,10 +25,11 @@ func TestDefaultScopes(t *testing.T) {
 		"PyTorch without a master": {builder.Job("j", pytorch, workers), "worker"},
 		"JAX":                      {builder.Job("j", jax, workers, evaluator), "worker"},
 		"elastic PyTorch, whose master hosts the rendezvous": {builder.Job("j", pytorch, master, workers, elastic), "master"},
-		"Custom":                       {builder.Job("j", chief, workers, ps, evaluator), "ps"},
-		"Custom with a master":         {builder.Job("j", master, workers), ""},
-		"Custom with roles of its own": {builder.Job("j", workers, builder.Replicas("actor", 2), builder.Replicas("learner", 1)), ""},
-		"Custom with a launcher":       {builder.Job("j", launcher, workers), "launcher"},
+		"Custom":                               {builder.Job("j", chief, workers, ps, evaluator), "ps"},
+		"Custom with a master":                 {builder.Job("j", master, workers), ""},
+		"Custom with roles of its own":         {builder.Job("j", workers, builder.Replicas("actor", 2), builder.Replicas("learner", 1)), ""},
+		"Custom with a launcher":               {builder.Job("j", launcher, workers), "launcher"},
+		"Custom whose workers need each other": {builder.Job("j", builder.Workers(2, builder.Scope(v1alpha1.ScopeJob)), builder.Replicas("board", 1)), "worker"},
 	} {
 		for role := range c.job.Spec.ReplicaSpecs {
 			text, want := strings.ToLower(string(role)), v1alpha1.ScopeReplica

@@ -84,11 +84,11 @@ func scopeOf(spec *v1alpha1.TrainingJobSpec, slot state.Slot) v1alpha1.RestartSc
 	return cmp.Or(scopes[kindOf(spec)][column], v1alpha1.ScopeReplica) // of a Custom job's own roles too
 }
 
-// isApart reports whether the failures of the role cost the job nothing. They do not for an evaluator, nor for a Custom job's own role, unless it
-// restarts the whole job.
+// isApart reports whether the failures of the role cost the job nothing: those of an evaluator and of a Custom job's own role, unless it restarts the
+// whole job.
 func isApart(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role) bool {
 	isOwn := !slices.Contains(v1alpha1.Roles, role)
-	return role == v1alpha1.Evaluator || isOwn && spec.ReplicaSpecs[role].RestartScope != v1alpha1.ScopeJob
+	return (role == v1alpha1.Evaluator || isOwn) && spec.ReplicaSpecs[role].RestartScope != v1alpha1.ScopeJob
 }
 
 // leader returns the slot that leads the job: chief, master or launcher, or worker 0 if there is none of them.
