@@ -2,6 +2,7 @@ package convert_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -174,5 +175,22 @@ func TestVariablesThatTheOperatorOverwrote(t *testing.T) {
 				t.Errorf("%s: variables (-want +got):\n%s", name, diff)
 			}
 		}
+	}
+}
+
+// Kubeflow's default is auto, and the pod does not show how many devices its claims hold.
+func TestProcessesPerClaim(t *testing.T) {
+	const source = torch + `{pytorchReplicaSpecs: {Worker: {template: {spec: {containers: [{name: pytorch, image: i, resources: {limits: {cpu: "8"}, claims: [{name: gpus}]}}], ` +
+		`resourceClaims: [{name: gpus, resourceClaimTemplateName: eight}]}}}}}}`
+	job, report, err := convert.Job(read(t, source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []corev1.EnvVar{{Name: "PET_NPROC_PER_NODE", Value: "auto"}}
+	if diff := cmp.Diff(want, job.Spec.ReplicaSpecs[v1alpha1.Worker].Template.Spec.Containers[0].Env); diff != "" {
+		t.Errorf("variables (-want +got):\n%s", diff)
+	}
+	if !slices.ContainsFunc(report.Notes, func(n convert.Note) bool { return strings.Contains(n.Advice, "does not count the devices of resource claims") }) {
+		t.Errorf("the report does not name it: %v", report.Notes)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -52,17 +53,21 @@ func (c *conversion) processes(spec, elastic *fields) {
 	c.note(Changed, path, number, "becomes the variable %s of each container; WORLD_SIZE and RANK count pods until torchrun sets them again", processesPerNode)
 }
 
-// automaticProcesses keeps the default, auto, or notes it where it is another one in a TrainingJob.
+// automaticProcesses keeps the default, auto, where a TrainingJob has another one that starts fewer processes: the pod does not show which devices
+// its claims hold. For a template without devices it notes the difference.
 func (c *conversion) automaticProcesses(path string) {
-	if c.served {
-		c.setEnv(processesPerNode, "auto")
-		return
-	}
+	isNoted := false
 	for _, role := range c.job.Spec.Roles() {
 		template := c.job.Spec.ReplicaSpecs[role].Template
-		if says(&template, "torchrun", "torch.distributed") && len(mainOf(&template).Resources.Limits) == 0 {
+		switch hasClaims := len(template.Spec.ResourceClaims) > 0; {
+		case c.served, hasClaims:
+			c.setEnvOf(role, corev1.EnvVar{Name: processesPerNode, Value: "auto"})
+			if hasClaims && !c.served {
+				c.note(Changed, path, nil, "is auto by default, and stays so for role %s, by the variable %s: a TrainingJob does not count the devices of resource claims", role, processesPerNode)
+			}
+		case says(&template, "torchrun", "torch.distributed") && len(mainOf(&template).Resources.Limits) == 0 && !isNoted:
+			isNoted = true
 			c.note(Changed, path, nil, "is auto by default, which without GPUs starts a process per CPU: a TrainingJob starts one; write %s: auto into the template", processesPerNode)
-			return
 		}
 	}
 }
