@@ -103,11 +103,11 @@ func endBackOff(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory stat
 	}
 }
 
-// setFirstPod records when the first pod of the attempt was created, once.
+// setFirstPod records when the first pod of the attempt was created, once. A job that resumes may still show pods from before.
 func setFirstPod(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	next.Memory.FirstPodTime = nil
 	first, _ := s.FirstCreated()
-	if isSame := v.Kind != policy.Suspend && next.Attempt == s.Job.Status.Attempt; isSame && !first.IsZero() {
+	if isSame := v.Kind != policy.Suspend && !s.Is(v1alpha1.ConditionSuspended) && next.Attempt == s.Job.Status.Attempt; isSame && !first.IsZero() {
 		next.Memory.FirstPodTime = &metav1.Time{Time: first.Truncate(time.Second)}
 	}
 }
