@@ -48,3 +48,15 @@ func Scopes(spec *v1alpha1.TrainingJobSpec) map[v1alpha1.Role]v1alpha1.RestartSc
 	}
 	return all
 }
+
+// Covers reports whether the restart of the incident runs the slot again, unless it has succeeded.
+func Covers(incident *v1alpha1.Incident, slot state.Slot) bool {
+	switch incident.Scope {
+	case v1alpha1.ScopeJob:
+		return true
+	case v1alpha1.ScopeRole:
+		return incident.Role == slot.Role
+	default:
+		return SlotOf(&incident.Failure) == slot
+	}
+}

@@ -5,6 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -27,8 +28,7 @@ func (h *History) BeginOf(incident *v1alpha1.Incident) metav1.Time {
 	}
 	for i := range h.Is.Incidents {
 		former := &h.Is.Incidents[i]
-		isSameRole := former.Role == incident.Role && (former.Scope == v1alpha1.ScopeRole || former.Index == incident.Index)
-		hasRestarted := former.Scope == v1alpha1.ScopeJob || isSameRole
+		hasRestarted := failure.Covers(former, failure.SlotOf(&incident.Failure))
 		if hasRestarted && former.RestartTime.Before(&incident.RestartTime) && begin.Before(&former.RestartTime) {
 			begin = former.RestartTime
 		}

@@ -121,9 +121,9 @@ func restartEvent(incidents []failure.Incident) Event {
 	return warn(reason, string(incidents[0].Scope), message)
 }
 
-// givenUp returns the Event of evaluators that failed for good while the job goes on. A new attempt runs them again, and needs no Event.
+// givenUp returns the Event of replicas that failed for good while the job goes on.
 func givenUp(v *policy.Verdict) []Event {
-	if startsAttempt := len(v.Restarts) > 0 && v.Restarts[0].Scope == v1alpha1.ScopeJob; len(v.GivenUp) == 0 || startsAttempt {
+	if len(v.GivenUp) == 0 {
 		return nil
 	}
 	return []Event{warn(v1alpha1.EventReplicaGivenUp, string(v.GivenUp[0].Cause), v.GivenUp[0].Message)}

@@ -32,25 +32,20 @@ func failed(s *state.Snapshot) (*Ruling, time.Time) {
 	return ruling, time.Time{}
 }
 
-// givenUp returns the failures that the job accepts from now on: their replicas are not restarted.
-func givenUp(s *state.Snapshot) []failure.Incident {
+// givenUp returns the failures that the job accepts from now on: their replicas are not restarted, and do not restart with others.
+func givenUp(s *state.Snapshot, restarts []failure.Incident) []failure.Incident {
 	var left []failure.Incident
 	for r := range s.Replicas() {
-		if isBeingGivenUp(s, r) {
-			incident := failure.IncidentOf(s, r)
+		runsAgain := slices.ContainsFunc(restarts, func(i failure.Incident) bool { return failure.Covers(&i.Incident, r.Slot) })
+		if !failure.IsApart(&s.Job.Spec, r.Slot.Role) || !r.IsBroken() || runsAgain {
+			continue
+		}
+		if incident := failure.IncidentOf(s, r); isGivenUp(s, &incident) {
 			incident.Message = failure.WithMessage(&incident.Failure, failure.Describe(&incident.Failure)+" and is not restarted; the job continues.")
 			left = append(left, incident)
 		}
 	}
 	return left
-}
-
-func isBeingGivenUp(s *state.Snapshot, r *state.Replica) bool {
-	if !failure.IsApart(&s.Job.Spec, r.Slot.Role) || !r.IsBroken() {
-		return false
-	}
-	incident := failure.IncidentOf(s, r)
-	return isGivenUp(s, &incident)
 }
 
 // isGivenUp reports whether the replica stays failed: the training does not need its role, and the failure is fatal, or it begins an incident

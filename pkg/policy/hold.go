@@ -42,8 +42,8 @@ func stillStarting(s *state.Snapshot, incident *failure.Incident) *state.Replica
 		return nil
 	}
 	return s.First(func(r *state.Replica) bool {
-		isMember := incident.Scope == v1alpha1.ScopeJob && state.IsNeeded(r.Slot.Role) || incident.Scope == v1alpha1.ScopeRole && r.Slot.Role == incident.Role
-		return isMember && r.State == state.Starting
+		isMember := incident.Scope == v1alpha1.ScopeRole || state.IsNeeded(r.Slot.Role)
+		return isMember && failure.Covers(&incident.Incident, r.Slot) && r.State == state.Starting
 	})
 }
 

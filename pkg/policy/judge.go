@@ -30,7 +30,7 @@ func Judge(s *state.Snapshot) Verdict {
 	if v.Kind == Final {
 		return v
 	}
-	v.GivenUp, v.Hastened = givenUp(s), hastened(s)
+	v.GivenUp, v.Hastened = givenUp(s, v.Restarts), hastened(s)
 	v.Calm, v.Settled = budget.CalmSlots(s)
 	v.Amendments = failure.Explain(s, v.Restarts)
 	v.Accounts = nextAccounts(s, &v)

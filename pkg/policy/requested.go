@@ -58,9 +58,7 @@ func hastened(s *state.Snapshot) []*state.Replica {
 // restarts all the time must not restart the job all the time.
 func WaitsForRequest(s *state.Snapshot, slot state.Slot) bool {
 	incidents := s.Job.Status.Incidents
-	latest := slices.IndexFunc(incidents, func(i v1alpha1.Incident) bool {
-		return i.Scope == v1alpha1.ScopeJob || i.Role == slot.Role && (i.Scope == v1alpha1.ScopeRole || int(i.Index) == slot.Index)
-	})
+	latest := slices.IndexFunc(incidents, func(i v1alpha1.Incident) bool { return failure.Covers(&i, slot) })
 	return latest >= 0 && incidents[latest].Cause == v1alpha1.CauseRequested
 }
 
