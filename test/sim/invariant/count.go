@@ -109,7 +109,8 @@ func (c *Checker) checkRequested(h *history, before *v1alpha1.TrainingJob, i *v1
 func (c *Checker) checkCause(h *history, job *v1alpha1.TrainingJob, where place, f *v1alpha1.Failure) {
 	truly := c.causeOf(h, where, job)
 	if isByRule(job, f) {
-		one := truly.loss || truly.exit || truly.fatal
+		endsBeside := f.Container != "" && slices.ContainsFunc(h.fates[where], func(f *fate) bool { return f.isAlone })
+		one := truly.loss || truly.exit || truly.fatal || endsBeside
 		truly = causes{loss: one, exit: one}
 	}
 	c.checkRule(job, f)
@@ -231,6 +232,7 @@ func (c *Checker) checkEnded(h *history, before, after *v1alpha1.TrainingJob, an
 			switch named, covered := covers(anew, slot); {
 			case named && was == now:
 				c.violate("8 exactly once: %s is restarted and stays in life %v", slot, was)
+			case old[role].GivenUp.Has(i) && slices.ContainsFunc(joiners, func(other state.Slot) bool { return other.Role == role }): // it runs again with its role
 			case was != now && !covered && !slices.Contains(joiners, slot) && !h.mayEnd(place{slot, was}, resumed, old[role].Started):
 				c.violate("8 exactly once: life %v of %s ends and no restart is counted", was, slot)
 			}

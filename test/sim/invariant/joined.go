@@ -38,9 +38,9 @@ func (c *Checker) checkJoined(before, after *v1alpha1.TrainingJob, joiners []sta
 
 // roleBroke reports whether the slot's life has truly broken. If the role restarts as a whole, any of its lives may have broken.
 func (c *Checker) roleBroke(h *history, job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) bool {
-	broke := func(p place) bool { // a rule may have a permanent exit restarted
+	broke := func(p place) bool { // a rule may have a permanent exit restarted, and a loss charged
 		truly := c.causeOf(h, p, job)
-		return truly.exit || truly.fatal && len(job.Spec.Recovery.Rules) > 0
+		return truly.exit || (truly.fatal || truly.loss) && len(job.Spec.Recovery.Rules) > 0
 	}
 	if scopeOf(&job.Spec, slot) != v1alpha1.ScopeRole {
 		return broke(place{slot, life})

@@ -19,6 +19,8 @@ type Leases struct {
 
 	// renewed are the true times of all renewals, by node.
 	renewed map[string][]time.Time
+	// shown are the times of the last renewals by the clocks of the nodes, which may be set afterwards.
+	shown map[string]time.Time
 }
 
 // renew lets the kubelets renew their Leases.
@@ -28,6 +30,7 @@ func (w *World) renew() {
 		last := latest(w.Leases.renewed[name], w.Clock.Now())
 		if !w.isDown(name) && !w.Leases.Mute[name] && w.Clock.Since(last) >= renewEvery && (w.Leases.Slow == 0 || w.oneIn(w.Leases.Slow)) {
 			w.Leases.renewed[name] = append(w.Leases.renewed[name], w.Clock.Now())
+			w.Leases.shown[name] = w.Clock.Now().Add(w.Skew[name])
 		}
 	}
 }
@@ -42,12 +45,12 @@ func latest(times []time.Time, until time.Time) time.Time {
 	return time.Time{}
 }
 
-// Renewals returns what the API server shows of the Leases: the time of the last renewal of each node that exists, by that node's clock.
+// Renewals returns what the API server shows of the Leases: the time of the last renewal of each node that exists, by that node's clock then.
 func (w *World) Renewals() map[string]time.Time {
 	shown := map[string]time.Time{}
 	for _, o := range w.Server.List(server.Nodes) {
-		if last := latest(w.Leases.renewed[o.GetName()], w.Clock.Now()); !last.IsZero() {
-			shown[o.GetName()] = last.Add(w.Skew[o.GetName()])
+		if renewed, isKnown := w.Leases.shown[o.GetName()]; isKnown {
+			shown[o.GetName()] = renewed
 		}
 	}
 	return shown

@@ -158,7 +158,7 @@ func New() *World {
 		Counts: map[string]int{}, Skew: map[string]time.Duration{}, Polite: 143, SideLoaded: map[string]bool{}, Fragile: map[string]bool{}, images: map[types.UID]map[int]string{},
 		downAt: map[string]time.Time{}, sweepAt: map[string]time.Time{}, endedAt: map[types.UID]time.Time{},
 		faults: map[process]*Fault{}, stopped: map[process]bool{}, ended: map[process]bool{},
-		Leases: Leases{Mute: map[string]bool{}, renewed: map[string][]time.Time{}},
+		Leases: Leases{Mute: map[string]bool{}, renewed: map[string][]time.Time{}, shown: map[string]time.Time{}},
 	}
 	for _, name := range []string{"node-0", "node-1", "node-2"} {
 		w.AddNode(name)
