@@ -190,7 +190,9 @@ func TestProcessesPerClaim(t *testing.T) {
 	if diff := cmp.Diff(want, job.Spec.ReplicaSpecs[v1alpha1.Worker].Template.Spec.Containers[0].Env); diff != "" {
 		t.Errorf("variables (-want +got):\n%s", diff)
 	}
-	if !slices.ContainsFunc(report.Notes, func(n convert.Note) bool { return strings.Contains(n.Advice, "does not count the devices of resource claims") }) {
+	if !slices.ContainsFunc(report.Notes, func(n convert.Note) bool {
+		return strings.Contains(n.Advice, "does not count the devices of resource claims")
+	}) {
 		t.Errorf("the report does not name it: %v", report.Notes)
 	}
 }

@@ -68,6 +68,7 @@ func ofPod(s *state.Snapshot, p *state.Pod) v1alpha1.Failure {
 			f.Container = p.Exit.Container
 		}
 	}
+	readTable(&f)
 	f.Message = state.KeepEnd(f.Message)
 	return f
 }

@@ -13,7 +13,7 @@ import (
 
 // First returns the end with which the others began, as far as it shows, and sorts the ends. It answers before a restart, and again after it for
 // all ends that show by then. It is the first in order, unless another end explains that one: a loss, a lack of memory for which the kernel took
-// a second, or words about an error. Followers that end without words may seem to have ended before them. A watchdog ends ranks only after another one.
+// a second, or an end that shows an error. Followers that end without words may seem to have ended before it. A watchdog ends ranks only after another one.
 func First(s *state.Snapshot, ends []Incident) *Incident {
 	inOrder(ends)
 	first, began := ends[0].Failure, beginOf(s, &ends[0].Incident)
@@ -27,7 +27,9 @@ func First(s *state.Snapshot, ends []Incident) *Incident {
 			return IsOfProgram(&first) && f.Reason == outOfMemory && !f.Time.After(first.Time.Add(time.Second))
 		},
 		func(f *v1alpha1.Failure) bool {
-			return isSilent && !f.Time.After(first.Time.Add(followsWithin)) && wordsOf(f) < noWords
+			_, isAgent := codeInTable(f.Message) // it ends seconds after its rank
+			shows := wordsOf(f) < noWords || isAgent && evidenceOf(f, noWords, false) < 2
+			return isSilent && shows && !f.Time.After(first.Time.Add(followsWithin))
 		},
 	} {
 		if i := slices.IndexFunc(ends, func(end Incident) bool { return explains(&end.Failure) }); i >= 0 {
@@ -106,7 +108,13 @@ func alike(failures []Incident, one *v1alpha1.Failure) int32 {
 	return n
 }
 
-func exitCode(f *v1alpha1.Failure) int32 { return ptr.Deref(f.ExitCode, 0) }
+// exitCode returns the code with which the program ended; under torchrun that of the rank, not of its agent.
+func exitCode(f *v1alpha1.Failure) int32 {
+	if code, isRead := codeInTable(f.Message); isRead {
+		return code
+	}
+	return ptr.Deref(f.ExitCode, 0)
+}
 
 // Restarts returns the restarts for the failures, which are sorted by inOrder. One failure of scope Job restarts the whole job, once. One of
 // scope Role restarts its role, once. Else each failed replica restarts by itself. Those that end together are one incident.

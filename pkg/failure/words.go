@@ -54,7 +54,7 @@ func wordsOf(f *v1alpha1.Failure) int64 {
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, "[") {
 			line = ofRank.ReplaceAllString(line, "")
 		}
-		if strings.HasPrefix(line, "frame #") { // the stack of a watchdog names any library
+		if strings.HasPrefix(line, "frame #") || strings.HasPrefix(line, "(torchrun: ") { // the stack of a watchdog names any library
 			continue
 		}
 		switch lineWords := wordsIn(" " + line); {
@@ -93,11 +93,15 @@ func last(line string, words []string) int {
 	return at
 }
 
-// EndedAlike reports whether the rank's program ended like the failed one, at about the same time. Either may have been first, and the
-// log of the other may show it.
-func EndedAlike(f *v1alpha1.Failure, p *state.Pod) bool {
-	return IsOfRank(f) && p.Exit != nil && p.Exit.Main && p.Slot != SlotOf(f) && state.IsNeeded(p.Slot.Role) && p.Life.Attempt == int(f.Attempt) &&
-		p.Exit.Code == *f.ExitCode && p.Exit.Time.Sub(f.Time.Time).Abs() <= followsWithin
+// EndedBeside reports whether the rank's program ended by itself at about the same time as the failed one. Either may have been first, and the log of
+// the other may show it. An agent of torchrun ends up to 5 s after its rank.
+func EndedBeside(f *v1alpha1.Failure, p *state.Pod) bool {
+	within := followsWithin
+	if _, isAgent := codeInTable(f.Message); isAgent {
+		within += 5 * time.Second
+	}
+	return IsOfRank(f) && p.Exit != nil && p.Exit.Main && p.Exit.Code != 0 && p.Slot != SlotOf(f) && state.IsNeeded(p.Slot.Role) &&
+		p.Life.Attempt == int(f.Attempt) && p.Exit.Time.Sub(f.Time.Time).Abs() <= within
 }
 
 // endedAlike returns the replicas that broke as the failure did, at about the same time.

@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
@@ -106,6 +107,9 @@ func checkText(t *testing.T, where string, value any) {
 		}
 	case string:
 		for _, r := range v {
+			if strings.HasSuffix(where, ".message") && r == '\n' && !strings.Contains(where, ".conditions") {
+				continue // the last words of a program are lines
+			}
 			if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
 				t.Fatalf("%s holds the character %U: %q", where, r, v)
 			}

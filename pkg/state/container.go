@@ -2,6 +2,7 @@ package state
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -105,8 +106,9 @@ func failedInit(pod *corev1.Pod) *Exit {
 
 func exitOf(c *corev1.ContainerStatus) Exit {
 	end := c.State.Terminated
-	why := trouble(end.Reason, end.Message, end.FinishedAt.Time)
-	return Exit{Container: c.Name, Code: end.ExitCode, Reason: why.Reason, Message: why.Message, Time: why.Time}
+	why := trouble(end.Reason, "", end.FinishedAt.Time)
+	words := strings.TrimSpace(why.Message + " " + printableLines(Cut(end.Message, MaxMessage)))
+	return Exit{Container: c.Name, Code: end.ExitCode, Reason: why.Reason, Message: words, Time: why.Time}
 }
 
 func byTime(a, b Exit) int { return a.Time.Compare(b.Time) }

@@ -70,11 +70,23 @@ func Printable(text string) string {
 	}, text), ""))
 }
 
+// printableLines returns the lines of a text as Printable returns each, without empty ones.
+func printableLines(text string) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = Printable(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
 // maxQuote is how many bytes of a message a sentence quotes. The sentence itself must fit beside them.
 const maxQuote = 480
 
-// Quote returns the message, or its beginning and its end if it is too long for a sentence.
+// Quote returns the message in one line, or its beginning and its end if it is too long for a sentence.
 func Quote(message string) string {
+	message = Printable(message)
 	if len(message) <= maxQuote {
 		return message
 	}

@@ -75,7 +75,10 @@ func newDrill(seed int64, tell func(string)) (*run, *drill) {
 	}
 	r.begin(tell)
 	job := drillJob(rng)
-	d.kind = kindOfDrill(job)
+	if codesMatter := job.Spec.ReplicaSpecs[v1alpha1.Worker].RestartPolicy == v1alpha1.RestartExitCode || len(job.Spec.Recovery.Rules) > 0; !codesMatter {
+		r.Habits.Agents = world.Agents(rand.New(rand.NewPCG(uint64(seed), 3)).IntN(3)) // an agent hides the codes of its ranks
+	}
+	d.kind = kindOfDrill(job) + kindOfAgents(job, r.Habits.Agents)
 	if skew > 2*time.Second {
 		d.kind += fmt.Sprintf(", clocks differ by %v", skew)
 	}
@@ -92,6 +95,14 @@ func kindOfDrill(job *v1alpha1.TrainingJob) string {
 		kind += ", elastic"
 	}
 	return kind
+}
+
+// kindOfAgents returns what the agents of torchrun add to the kind of a drill.
+func kindOfAgents(job *v1alpha1.TrainingJob, agents world.Agents) string {
+	if job.Spec.Framework != v1alpha1.PyTorch {
+		return ""
+	}
+	return map[world.Agents]string{world.AgentsWithoutFiles: ", torchrun", world.AgentsWithFiles: ", torchrun with error files"}[agents]
 }
 
 // play plays the drill to its end, or to the first violation, which it returns.

@@ -21,7 +21,7 @@ type Failure struct {
 	// +required
 	Cause Cause `json:"cause"`
 	// pod that failed. It stays for its log until the next restart, unless a side-car still ran or late evidence named it. The pods of
-	// other ranks that ended with the same code within two seconds stay too.
+	// other ranks that ended by themselves within two seconds stay too.
 	// +optional
 	Pod string `json:"pod,omitempty"`
 	// node of the pod.

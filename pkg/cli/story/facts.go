@@ -24,13 +24,13 @@ func failureFacts(v *View) []string {
 	facts := []string{fmt.Sprintf("Last failure: %s, in attempt %d, at %s (%s ago).", WhatBroke(f), f.Attempt, v.clock(f.Time.Time), v.ago(f.Time.Time))}
 	if message := Message(f); message != "" {
 		title := map[bool]string{true: "Last words", false: "Message"}[failure.LastWords(f) != ""]
-		facts = append(facts, fmt.Sprintf("%s: %q", title, message))
+		facts = append(facts, fmt.Sprintf("%s: %q", title, state.Printable(message)))
 	}
 	if f.Alike > 0 {
 		facts = append(facts, Count(f.Alike, "more replica")+" broke in the same second in the same way: which was first is not known.")
 	}
-	if others := endedAlike(v, f); len(others) > 0 {
-		facts = append(facts, fmt.Sprintf("%s ended with the same code at about the same time, and their logs are kept: kubectl tj logs -n %s %s --attempt %d",
+	if others := endedBeside(v, f); len(others) > 0 {
+		facts = append(facts, fmt.Sprintf("%s ended by themselves at about the same time, and their logs are kept: kubectl tj logs -n %s %s --attempt %d",
 			strings.Join(others, ", "), v.Job.Namespace, v.Job.Name, f.Attempt))
 	}
 	if n := slices.IndexFunc(v.Job.Status.Incidents, func(i v1alpha1.Incident) bool { return failure.IsFailure(i.Cause) }); n >= 0 && !isTrue(v.Job, v1alpha1.ConditionFailed) {
@@ -52,24 +52,24 @@ func kubeletFacts(v *View) []string {
 	return slices.Compact(facts)
 }
 
-// mostAlike is how many replicas that ended alike a fact names.
-const mostAlike = 8
+// mostBeside is how many replicas that ended beside the failed one a fact names.
+const mostBeside = 8
 
-// endedAlike names the replicas that ended as the failure did, and whose pods are still there. Each is followed by its last words, if it left any.
-func endedAlike(v *View, f *v1alpha1.Failure) []string {
+// endedBeside names the replicas that ended by themselves with the failed one, and whose pods are still there. Each is followed by its last words, if it left any.
+func endedBeside(v *View, f *v1alpha1.Failure) []string {
 	var names []string
 	pods := v.Observed().Pods
 	for i := range pods {
-		if p := &pods[i]; failure.EndedAlike(f, p) {
+		if p := &pods[i]; failure.EndedBeside(f, p) {
 			name := p.Slot.String()
 			if p.Exit.Message != "" {
-				name += fmt.Sprintf(" (%q)", lastWords(p.Exit.Message))
+				name += fmt.Sprintf(" (%q)", lastWords(state.Printable(p.Exit.Message)))
 			}
 			names = append(names, name)
 		}
 	}
-	if more := len(names) - mostAlike; more > 0 {
-		names = append(names[:mostAlike], fmt.Sprintf("%d more", more))
+	if more := len(names) - mostBeside; more > 0 {
+		names = append(names[:mostBeside], fmt.Sprintf("%d more", more))
 	}
 	return names
 }

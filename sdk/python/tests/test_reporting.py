@@ -45,6 +45,46 @@ class Rank:
             return json.loads(answer.read())
 
 
+class LastWords(unittest.TestCase):
+    def left(self, code="", **env):
+        """Returns what a program leaves that fails after its first report: in the file, and on its standard error."""
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "words")
+            env = {name: value.format(path) for name, value in env.items()}
+            with Rank(f"""
+                import trainingjob
+                from trainingjob import reporting
+                reporting.TERMINATION_LOG = {path!r}
+                {code or "pass"}
+                trainingjob.report()
+                print("ready")
+                raise ValueError("batch 17 is empty")
+                """, **env) as rank:
+                rank.process.wait(10)
+            if not os.path.exists(path):
+                return None, rank.err
+            with open(path) as file:
+                return file.read(), rank.err
+
+    def test_an_agent_of_torchrun_finds_them(self):
+        words, printed = self.left(TORCHELASTIC_ERROR_FILE="{}")
+        message = json.loads(words)["message"]
+        self.assertEqual(message["message"], "ValueError: batch 17 is empty")
+        self.assertLess(abs(int(message["extraInfo"]["timestamp"]) - time.time()), 60)
+        for stack in message["extraInfo"]["py_callstack"], printed:
+            self.assertRegex(stack, r"(?s)^Traceback .*\nValueError: batch 17 is empty\n$")
+
+    def test_a_kubelet_finds_them(self):
+        words, printed = self.left("open(reporting.TERMINATION_LOG, 'w').close()")
+        self.assertEqual(words, printed)
+
+    def test_no_file_is_made_elsewhere(self):
+        self.assertIsNone(self.left()[0])
+
+    def test_what_the_program_has_left_stays(self):
+        self.assertEqual(self.left("open(reporting.TERMINATION_LOG, 'w').write('its own')", TORCHELASTIC_ERROR_FILE="{}")[0], "its own")
+
+
 class Report(unittest.TestCase):
     def test_the_page_shows_the_latest_report(self):
         with Rank("""

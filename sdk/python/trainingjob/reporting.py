@@ -17,11 +17,14 @@ import threading
 import time
 import traceback
 from datetime import datetime, timezone
+from types import TracebackType
 from typing import Any
 
 MAX_METRICS = 8
 MAX_NAME = 63
 MAX_STACKS = 60_000  # bytes of a page of stacks, which the operator reads up to 64 KiB
+
+TERMINATION_LOG = "/dev/termination-log"  # from where the kubelet takes up to 4,096 bytes as the last words of a container
 
 OTHERS_WITHIN = 0.7  # seconds that the other ranks of a pod have to show their stacks
 
@@ -29,13 +32,17 @@ _lock = threading.RLock()  # a signal handler may report too
 _page: dict[str, Any] = {}
 _server: _Server | _RankServer | None = None
 _tried = False
+_keeps = False  # whether an exception is kept as the last words
 
 
 def report(step: int | None = None, checkpoint: str | None = None, *, saved_for: str | None = None, **metrics: float) -> None:
     """Reports that the training makes progress. Each call shows the operator that the training does not hang.
 
     Call it on every rank: before the ranks meet, and then after each step or every few seconds. It is cheap, sends nothing and never
-    fails because of the network. Outside a job with spec.progress.port it does nothing.
+    fails because of the network. Outside a job with spec.progress.port it serves no page.
+
+    In a job it also makes an exception that ends the program its last words, whatever else is printed: torchrun and the operator show them, and
+    can tell the rank that failed from those that missed it.
 
     step: a whole number that grows. checkpoint: the name of the newest one. An argument that is not given keeps its last value.
     saved_for: the id that should_stop() returned, once the checkpoint is saved.
@@ -54,6 +61,7 @@ def report(step: int | None = None, checkpoint: str | None = None, *, saved_for:
         said["metrics"] = _numbers(metrics)
     with _lock:
         _page.update(said)
+        _keep_last_words()
         _serve()
 
 
@@ -78,6 +86,39 @@ def _numbers(metrics: dict[str, Any]) -> dict[str, float]:
     except (TypeError, ValueError) as error:
         raise ValueError(f"a metric is no number ({error}): write numbers, such as loss.item()") from None
     return {name: value for name, value in numbers.items() if math.isfinite(value)}
+
+
+def _keep_last_words() -> None:
+    """Lets an exception that ends the program be its last words. The caller holds the lock."""
+    global _keeps
+    if _keeps or "TRAININGJOB_ATTEMPT" not in os.environ:
+        return
+    _keeps, print_it = True, sys.excepthook
+
+    def leave(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        try:
+            if issubclass(kind, Exception):
+                _write_last_words(error, "".join(traceback.format_exception(kind, error, trace)))
+        except OSError:
+            pass  # the words are in the log, too
+        print_it(kind, error, trace)
+
+    sys.excepthook = leave
+
+
+def _write_last_words(error: BaseException, stack: str) -> None:
+    """Writes them where they are read, in the form of torch's @record for an agent of torchrun, unless the program has left words itself."""
+    path = os.environ.get("TORCHELASTIC_ERROR_FILE")
+    if path:
+        extra = {"py_callstack": stack, "timestamp": str(int(time.time()))}
+        text = json.dumps({"message": {"message": f"{type(error).__name__}: {error}", "extraInfo": extra}})
+    elif os.path.exists(TERMINATION_LOG):
+        path, text = TERMINATION_LOG, stack
+    else:
+        return
+    with open(path, "a+") as file:
+        if file.tell() == 0:
+            file.write(text)
 
 
 def _serve() -> None:

@@ -535,7 +535,7 @@ class Incident(IncidentRequired, total=False):
 
     pod: str
     """pod that failed. It stays for its log until the next restart, unless a side-car still ran or late evidence
-    named it. The pods of other ranks that ended with the same code within two seconds stay too."""
+    named it. The pods of other ranks that ended by themselves within two seconds stay too."""
 
     reason: str
     """reason as Kubernetes reports it: Error, OOMKilled, Evicted, NodeLost, ..."""
@@ -584,7 +584,7 @@ class Failure(FailureRequired, total=False):
 
     pod: str
     """pod that failed. It stays for its log until the next restart, unless a side-car still ran or late evidence
-    named it. The pods of other ranks that ended with the same code within two seconds stay too."""
+    named it. The pods of other ranks that ended by themselves within two seconds stay too."""
 
     reason: str
     """reason as Kubernetes reports it: Error, OOMKilled, Evicted, NodeLost, ..."""

@@ -113,7 +113,8 @@ func (w *World) exited(pod *corev1.Pod, r report) {
 		for i := range pod.Status.ContainerStatuses {
 			switch c := &pod.Status.ContainerStatuses[i]; {
 			case i == 0:
-				c.State = w.terminated(pod, r.end.code, r.end.words)
+				shown := w.byAgent(pod, r)
+				c.State = w.terminated(pod, shown.code, shown.words)
 				c.State.Terminated.FinishedAt = w.timeOn(pod, r.at)
 			case !goesOn && c.State.Terminated == nil:
 				c.State = w.terminated(pod, w.Habits.SideCarCode, "")

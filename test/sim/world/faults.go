@@ -256,11 +256,11 @@ func (w *World) Share(what string, pods []*corev1.Pod) {
 
 // OutOfMemory ends a pod that has run out of memory. Its kubelet reports it at once.
 func (w *World) OutOfMemory(pod *corev1.Pod) {
-	late := w.Habits.Late
-	w.Habits.Late = 0
+	habits := w.Habits
+	w.Habits.Late, w.Habits.Agents = 0, NoAgents
 	w.Exit(pod, 137, "")
 	w.outOfMemory(pod)
-	w.Habits.Late = late
+	w.Habits = habits
 }
 
 // Nodes returns the names of all nodes that there ever were.

@@ -120,6 +120,8 @@ type Habits struct {
 	Lazy int
 	// Succeeding is one in how many moments a pod succeeds; 0 for never.
 	Succeeding int
+	// Agents is what the pods of a PyTorch job run.
+	Agents Agents
 	// Staying says that side-cars never end by themselves.
 	Staying bool
 	// Serving is the role, in lower case, whose pods do not end by themselves.

@@ -1,0 +1,112 @@
+package failure
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// An agent of torchrun exits with 1, however its ranks ended. The last that it prints is a table of them; at its end stands the one that failed first
+// by its times, which are whole seconds:
+//
+//	Root Cause (first observed failure):
+//	[0]:
+//	  time      : 2026-11-27_15:35:30
+//	  rank      : 2 (local_rank: 0)
+//	  exitcode  : -9 (pid: 31)
+//	  error_file: <N/A>
+//	  traceback : Signal 9 (SIGKILL) received by PID 31
+//	============================================================
+//
+// A program whose main has @record, or which calls trainingjob.report(), writes an error file: the table shows its traceback, and when it failed. Of
+// others it shows the exit code, and when the agent noticed the end, up to 5 s later.
+//
+// With TORCHELASTIC_ERROR_FILE the agent copies the error file, too. But it removes the target first, and nobody can remove the termination log of
+// a container, which is a mount: the agent then fails with OSError instead (torch 1.13 and 2.11).
+var (
+	tableEntry = regexp.MustCompile(`(?m)^\[\d+\]:\s*$`)
+	tableField = regexp.MustCompile(`(?m)^(time|rank|exitcode|error_file) *: (\S+)`)
+	tableRule  = regexp.MustCompile(`(?m)^(={9,}|-{9,})\s*$`)
+)
+
+const (
+	// tableTime is how torchrun writes a time, by the clock and in the time zone of its container.
+	tableTime = "2006-01-02_15:04:05"
+	// isFresh is how long before its agent a rank ends at most. An older time is of another time zone.
+	isFresh = time.Minute
+	// ofTable ends the message of a failure that is read from a table.
+	ofTable = "(torchrun: rank %s ended with exit code %d)"
+)
+
+// readTable makes the failure of an agent that of the rank whose end shows most, if its message has a table.
+func readTable(f *v1alpha1.Failure) {
+	if !IsOfRank(f) || !tableRule.MatchString(f.Message) {
+		return
+	}
+	var ranks []v1alpha1.Failure
+	begins := tableEntry.FindAllStringIndex(f.Message, -1)
+	for i, at := range begins {
+		text := f.Message[at[1]:]
+		if i+1 < len(begins) {
+			text = f.Message[at[1]:begins[i+1][0]]
+		}
+		if end := tableRule.FindStringIndex(text); end != nil {
+			text = text[:end[0]]
+		}
+		ranks = append(ranks, readEntry(f, text)...)
+	}
+	slices.Reverse(ranks) // of equal ones torchrun's own choice comes first
+	slices.SortStableFunc(ranks, func(a, b v1alpha1.Failure) int {
+		return int(evidenceOf(&a, wordsOf(&a), false) - evidenceOf(&b, wordsOf(&b), false))
+	})
+	if len(ranks) > 0 {
+		*f = ranks[0]
+	}
+}
+
+// readEntry returns the failure of the rank of an entry; none if the entry has no exit code, or the agent itself ended the rank (-15).
+func readEntry(f *v1alpha1.Failure, text string) []v1alpha1.Failure {
+	rank, fields := *f, map[string]string{}
+	for _, field := range tableField.FindAllStringSubmatch(text, -1) {
+		fields[field[1]] = field[2]
+	}
+	code, err := strconv.ParseInt(fields["exitcode"], 10, 32)
+	isRecorded := strings.HasPrefix(fields["error_file"], "/")
+	if err != nil || code == -15 && !isRecorded {
+		return nil
+	}
+	rank.Message = fmt.Sprintf(ofTable, fields["rank"], code)
+	if isRecorded {
+		_, traceback, _ := strings.Cut(text, "traceback :")
+		rank.Message = strings.TrimSpace(traceback) + "\n" + rank.Message
+		failed, err := time.Parse(tableTime, fields["time"])
+		if ago := f.Time.Sub(failed); err == nil && ago >= 0 && ago <= isFresh {
+			rank.Time = metav1.NewTime(failed)
+		}
+	}
+	return []v1alpha1.Failure{rank}
+}
+
+// codeInTable returns the exit code of the rank in a message that readTable made, as a shell shows it: 137 for -9. -11 stays: ABRT ends a rank that is
+// not process 1 of its container, so no watchdog ends it by SEGV (isAbort).
+func codeInTable(message string) (code int32, isRead bool) {
+	var rank string
+	at := strings.LastIndex(message, "(torchrun: ")
+	if at < 0 {
+		return 0, false
+	}
+	if _, err := fmt.Sscanf(message[at:], ofTable, &rank, &code); err != nil {
+		return 0, false
+	}
+	if code < 0 && code != -11 {
+		code = 128 - code
+	}
+	return code, true
+}

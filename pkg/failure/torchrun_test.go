@@ -1,0 +1,82 @@
+package failure_test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/trainingjob/operator/pkg/failure"
+	"github.com/trainingjob/operator/test/sim/builder"
+)
+
+// tables are what agents of torchrun printed, by kind, failed rank and pod: "kill 2 1".
+func tables(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("testdata/torchrun.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, heads := map[string]string{}, regexp.MustCompile(`(?m)^== (.*)\n`)
+	found := heads.FindAllStringSubmatchIndex(string(text), -1)
+	for i, at := range found {
+		end := len(text)
+		if i+1 < len(found) {
+			end = found[i+1][0]
+		}
+		all[string(text[at[2]:at[3]])] = string(text[at[1]:end])
+	}
+	return all
+}
+
+// twoPods returns a job of two pods with two ranks each that have printed the tables, one second apart: pod 0 ends after pod 1, or before it.
+func twoPods(t *testing.T, kind string, rank int, after time.Duration) []failure.Incident {
+	t.Helper()
+	all := tables(t)
+	var pods []builder.SnapshotOption
+	for pod, at := range []time.Duration{30*second + after, 30 * second} {
+		table, isKnown := all[fmt.Sprintf("%s %d %d", kind, rank, pod)]
+		if !isKnown {
+			t.Fatalf("no table of %s %d", kind, rank)
+		}
+		pods = append(pods, builder.Failed("worker", pod, builder.ExitSaying(1, "Error", table), builder.At(at)))
+	}
+	s := builder.Snapshot(builder.Job("j", pytorch, builder.Workers(2)), pods...)
+	return failure.Restarts(s, failure.Find(s))
+}
+
+// An agent exits with 1 whatever became of its ranks. Its table shows which of two pods has the rank that failed first.
+func TestTheTableOfTorchrunNamesThePod(t *testing.T) {
+	for _, kind := range []string{"kill", "exit3", "segv", "raise-record"} {
+		for _, rank := range []int{1, 2} {
+			for _, after := range []time.Duration{-second, 0, second} {
+				if found := twoPods(t, kind, rank, after); len(found) != 1 || int(found[0].Index) != rank/2 || found[0].Alike > 0 {
+					t.Errorf("%s of rank %d, pod 0 ends %v after pod 1: %+v", kind, rank, after, found)
+				}
+			}
+		}
+	}
+}
+
+// Without an error file each table shows a rank that exited with 1.
+func TestTablesThatShowNoDifferenceAreATie(t *testing.T) {
+	for _, rank := range []int{1, 2} {
+		if found := twoPods(t, "raise", rank, 0); len(found) != 1 || found[0].Alike != 1 {
+			t.Errorf("rank %d: %+v", rank, found)
+		}
+	}
+}
+
+func TestTheMessageIsThatOfTheRank(t *testing.T) {
+	for kind, want := range map[string]string{
+		"kill":         `^\(torchrun: rank 2 ended with exit code -9\)$`,
+		"exit3":        `^\(torchrun: rank 2 ended with exit code 3\)$`,
+		"raise-record": `(?s)^Traceback .*\nValueError: boom of rank 2\n\(torchrun: rank 2 ended with exit code 1\)$`,
+	} {
+		found := twoPods(t, kind, 2, 0)
+		if f := &found[0].Failure; !regexp.MustCompile(want).MatchString(f.Message) || *f.ExitCode != 1 {
+			t.Errorf("%s: code %d, %q", kind, *f.ExitCode, f.Message)
+		}
+	}
+}
