@@ -31,7 +31,7 @@ func causeOf(s *state.Snapshot, p *state.Pod) v1alpha1.Cause {
 		return v1alpha1.CauseStartup
 	case failedToStart(s, p), p.Exit.IsMisconfiguredCheck():
 		return v1alpha1.CauseStartup
-	case p.Exit != nil && isPermanent(p.Exit.Code, policy):
+	case p.Exit != nil && isPermanent(p.Exit.Code, policy) && !missedPeer(s, p):
 		return v1alpha1.CauseFatal
 	default:
 		return v1alpha1.CauseRetryable
@@ -71,6 +71,14 @@ func isPermanent(code int32, policy v1alpha1.RestartPolicy) bool {
 	default:
 		return false
 	}
+}
+
+// missedPeer reports whether a rank of a collective ended with the words that it lost a peer, and a code that any exception has: it followed another
+// rank, which may not show yet, and its own code does not show what a restart can mend.
+func missedPeer(s *state.Snapshot, p *state.Pod) bool {
+	f := v1alpha1.Failure{Role: p.Slot.Role, ExitCode: &p.Exit.Code, Message: p.Exit.Message, Cause: v1alpha1.CauseRetryable}
+	readTable(&f)
+	return p.Exit.Main && state.IsMember(&s.Job.Spec, p.Slot.Role) && slices.Contains(followersCodes, exitCode(&f)) && wordsOf(&f) == lostPeer
 }
 
 // takenAwayBecause returns how the pod was lost, with Kubernetes' reason and message if there are any.

@@ -89,3 +89,20 @@ func TestWhatBreaksAReplica(t *testing.T) {
 			seen(builder.Running("worker", 0), builder.Failed("worker", 3, builder.Exit(127))), ""},
 	})
 }
+
+// A rank that missed a peer exits with a code of its own, which shows nothing about the fault. Its words do.
+func TestAFollowersCodeIsNotPermanent(t *testing.T) {
+	const lost = "RuntimeError: Connection closed by peer [10.0.0.3]:2993"
+	exit := func(code int32, words string) []builder.SnapshotOption {
+		return seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(code, "Error", words)))
+	}
+	collective := builder.Job("j", pytorch, builder.Workers(2, builder.Policy(v1alpha1.RestartExitCode)))
+	checkRestarts(t, []restartCase{
+		{"of a collective", collective, exit(1, lost), "worker-1 Retryable Job charged"},
+		{"an error of its own", collective, exit(1, "ValueError: batch 17 is empty"), "worker-1 Fatal"},
+		{"one that waits for its peers", collective, exit(1, "Connection refused"), "worker-1 Fatal"},
+		{"a code by which a program says what it means", collective, exit(93, lost), "worker-1 Fatal"},
+		{"where ranks do without each other", builder.Job("j", builder.Workers(2, builder.Policy(v1alpha1.RestartExitCode))), exit(1, lost), "worker-1 Fatal"},
+		{"restartPolicy Never", builder.Job("j", pytorch, builder.Workers(2, builder.Policy(v1alpha1.RestartNever))), exit(1, lost), "worker-1 Fatal"},
+	})
+}

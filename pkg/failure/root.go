@@ -108,7 +108,7 @@ func alike(failures []Incident, one *v1alpha1.Failure) int32 {
 	return n
 }
 
-// exitCode returns the code with which the program ended; under torchrun that of the rank, not of its agent.
+// exitCode returns the code with which the program ended; under torchrun the code of the rank, not its agent's.
 func exitCode(f *v1alpha1.Failure) int32 {
 	if code, isRead := codeInTable(f.Message); isRead {
 		return code

@@ -28,8 +28,8 @@ import (
 // A program whose main has @record, or which calls trainingjob.report(), writes an error file: the table shows its traceback, and when it failed. Of
 // others it shows the exit code, and when the agent noticed the end, up to 5 s later.
 //
-// With TORCHELASTIC_ERROR_FILE the agent copies the error file, too. But it removes the target first, and nobody can remove the termination log of
-// a container, which is a mount: the agent then fails with OSError instead (torch 1.13 and 2.11).
+// With TORCHELASTIC_ERROR_FILE the agent copies the error file, too. But it removes the target first, and the termination log of a container is a
+// mount, which it cannot remove: the agent then fails with OSError instead (torch 1.13 and 2.11).
 var (
 	tableEntry = regexp.MustCompile(`(?m)^\[\d+\]:\s*$`)
 	tableField = regexp.MustCompile(`(?m)^(time|rank|exitcode|error_file) *: (\S+)`)
@@ -45,7 +45,7 @@ const (
 	ofTable = "(torchrun: rank %s ended with exit code %d)"
 )
 
-// readTable makes the failure of an agent that of the rank whose end shows most, if its message has a table.
+// readTable turns the failure of an agent into the failure of the rank whose end shows most, if its message has a table.
 func readTable(f *v1alpha1.Failure) {
 	if !IsOfRank(f) || !tableRule.MatchString(f.Message) {
 		return

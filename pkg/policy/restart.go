@@ -114,7 +114,10 @@ func likewise(incident *failure.Incident) string {
 	if more := len(incident.Likewise) - likewiseNamed; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	return text + ": the logs of all are kept."
+	if text += ": "; incident.Alike > 0 {
+		text += "which was first does not show, and "
+	}
+	return text + "the logs of all are kept."
 }
 
 // restartReason returns the condition reason of a restart because of the failure.

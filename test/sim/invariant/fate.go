@@ -28,6 +28,8 @@ type fate struct {
 	// rejected is whether its node turned it away before a container ran, unstartable whether its container could not be started, and
 	// programless whether its image lacks the program.
 	rejected, unstartable, programless bool
+	// missedPeer is whether it ended with a follower's code and the words that it lost a peer.
+	missedPeer bool
 	// node is the pod's node, and lostFrom when it counts as lost with it; zero if it does not.
 	node     string
 	lostFrom time.Time
@@ -161,6 +163,7 @@ func (f *fate) noteEnd(pod *corev1.Pod, wasStopped bool) {
 		f.lost, f.touched, f.rejected = true, true, true
 	case !wasStopped:
 		f.exit, f.programless = &end.ExitCode, end.Message == world.NoProgram
+		f.missedPeer = slices.Contains([]int32{1, 134, 139}, end.ExitCode) && world.SpeaksOfPeer(end.Message)
 		f.unstartable = end.Reason == "StartError" && !f.programless
 	}
 }
@@ -262,7 +265,8 @@ func (c *Checker) causeOf(h *history, p place, job *v1alpha1.TrainingJob) causes
 		// gone after it had ended: who saw only that could not know
 		one := causes{loss: f.lost || lostWithNode || f.touched && f.exit != nil}
 		if f.exit != nil && *f.exit != 0 {
-			one.fatal = f.programless || isPermanent(*f.exit, role.RestartPolicy) && (!f.unstartable || role.RestartPolicy == v1alpha1.RestartNever)
+			missedPeer := f.missedPeer && isCollective(&job.Spec) && (p.slot.Role.IsLeader() || p.slot.Role == v1alpha1.Worker) && role.RestartPolicy == v1alpha1.RestartExitCode
+			one.fatal = f.programless || !missedPeer && isPermanent(*f.exit, role.RestartPolicy) && (!f.unstartable || role.RestartPolicy == v1alpha1.RestartNever)
 			one.exit = !one.fatal
 		}
 		all = all.or(one)

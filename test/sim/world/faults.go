@@ -219,6 +219,19 @@ var ofLibraries = map[v1alpha1.Framework][]end{
 	},
 }
 
+// SpeaksOfPeer reports whether these are words of a program in this world that lost a peer, and not of one that waits for its peers to listen.
+func SpeaksOfPeer(words string) bool {
+	if words == "Connection closed by peer" || strings.Contains(words, "Connection closed by peer [") {
+		return true
+	}
+	for _, ends := range ofLibraries {
+		if slices.ContainsFunc(ends, func(e end) bool { return e.words == words && !strings.Contains(words, "failed to connect") }) {
+			return true
+		}
+	}
+	return words == "Connection reset by peer" || words == "Broken pipe"
+}
+
 func (w *World) lastWordsOf(framework v1alpha1.Framework) end {
 	ends := ofLibraries[framework]
 	if len(ends) == 0 {
