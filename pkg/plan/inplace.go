@@ -96,8 +96,16 @@ func canRestart(s *state.Snapshot, p *state.Pod, incidents []v1alpha1.Incident) 
 	if p.Image == "" || r == nil || !r.NeedsPod() || !runsUndisturbed(p) || isNamed(incidents, p) || mustBeChecked(incidents, p) || s.IsFromBefore(p) {
 		return false
 	}
-	_, inTrouble := s.NodeTrouble(p)
-	return r.State != state.Vanished && !p.Restarting && !p.RestartRefused && !inTrouble && !s.IsOnBlamed(p) && !nodes.Avoided(&s.Observed).Now(p.Node)
+	node, inTrouble := s.NodeTrouble(p)
+	isUnfit := inTrouble || s.IsOnBlamed(p) || nodes.Avoided(&s.Observed).Now(p.Node) || isDrained(incidents, &node)
+	return r.State != state.Vanished && !p.Restarting && !p.RestartRefused && !isUnfit
+}
+
+// isDrained reports whether the latest restart of the whole job was for a pod that was lost on the node, which is ill, or cordoned: its other pods are
+// about to go too, and leave it in the same restart.
+func isDrained(incidents []v1alpha1.Incident, node *state.Node) bool {
+	latest := latestOfJob(incidents)
+	return latest != nil && failure.IsLoss(latest.Cause) && latest.Node == node.Name && node.Ill.Reason != ""
 }
 
 // isNamed reports whether a user requested the restart of the pod's replica, or the stacks of a hang blame it. It then gets a new pod, and perhaps
@@ -112,8 +120,15 @@ func isNamed(incidents []v1alpha1.Incident, p *state.Pod) bool {
 // mustBeChecked reports whether the latest restart of the whole job suspects a node and the pod has preflight checks. Only a new pod repeats
 // them.
 func mustBeChecked(incidents []v1alpha1.Incident, p *state.Pod) bool {
-	latest := slices.IndexFunc(incidents, func(i v1alpha1.Incident) bool { return i.Scope == v1alpha1.ScopeJob })
-	return latest >= 0 && failure.ReasonOf(incidents[latest].Reason).IsNodeFault && p.Checked
+	latest := latestOfJob(incidents)
+	return latest != nil && failure.ReasonOf(latest.Reason).IsNodeFault && p.Checked
+}
+
+func latestOfJob(incidents []v1alpha1.Incident) *v1alpha1.Incident {
+	if n := slices.IndexFunc(incidents, func(i v1alpha1.Incident) bool { return i.Scope == v1alpha1.ScopeJob }); n >= 0 {
+		return &incidents[n]
+	}
+	return nil
 }
 
 // isAlone reports whether exactly one pod of the slot can act. A second one may have come back with its lost node.

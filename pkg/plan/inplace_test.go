@@ -62,6 +62,11 @@ var hung = builder.Status(func(s *v1alpha1.TrainingJobStatus) {
 	s.Incidents = []v1alpha1.Incident{{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Index: 2, Pod: "j-worker-2", Node: "node-worker-2", Cause: v1alpha1.CauseHang}, Scope: v1alpha1.ScopeJob}}
 })
 
+// drained is an incident that began as worker-1 was evicted from the node of worker-2.
+var drained = builder.Status(func(s *v1alpha1.TrainingJobStatus) {
+	s.Incidents = []v1alpha1.Incident{{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Index: 1, Node: "node-worker-2", Cause: v1alpha1.CauseInfrastructure}, Scope: v1alpha1.ScopeJob}}
+})
+
 func TestWhoIsRestartedInPlace(t *testing.T) {
 	told := func(process string) string {
 		return `{"life":"1-0","from":"0-0","process":"` + process + `","time":"` + builder.Epoch.Add(10*second).Format(time.RFC3339) + `"}`
@@ -102,6 +107,9 @@ func TestWhoIsRestartedInPlace(t *testing.T) {
 		{"not one from before a suspension, which a create that came late has made", inAttempt1(builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.Memory.ResumeNumber = 1 })),
 			then(leader, other), []string{"delete j-worker-0: its life is past", "delete j-worker-2: its life is past"}, 0},
 		{"on one that is ill, too", inAttempt1(), then(leaderBack, other, builder.NodeIll("node-worker-2", "GpuMemWatch", "[79]", 5*second)), []string{"delete j-worker-2: its life is past"}, 0},
+		{"one whose node is drained leaves with the pod that went first", inAttempt1(drained), then(leaderBack, other, builder.NodeCordoned("node-worker-2")),
+			[]string{"delete j-worker-2: its life is past"}, 0},
+		{"where a node is only cordoned, in place", inAttempt1(incident("Error")), then(leaderBack, other, builder.NodeCordoned("node-worker-2")), []string{retellOther}, 0},
 		{"one that is being drained, too", inAttempt1(), then(leaderBack, restartable(2, "", "c", builder.Disrupted("EvictionByEvictionAPI", 5*second))),
 			[]string{"delete j-worker-2: its life is past"}, 0},
 		{"one that its kubelet evicts, too", inAttempt1(), then(leaderBack, restartable(2, "", "c", builder.Rejected("Evicted", "The node was low on resource: memory."), saidFailed)),

@@ -159,7 +159,7 @@ func (d *drill) drainNode(r *run, pod *corev1.Pod) {
 	for _, other := range r.Pods() {
 		if is := r.pod(slotOf(other)); is != nil && is.Spec.NodeName == pod.Spec.NodeName && is.DeletionTimestamp == nil && !world.IsOver(is) {
 			r.Drain(world.User, is, "EvictionByEvictionAPI")
-			r.wait(time.Duration(d.rng.IntN(3)) * moment)
+			r.wait(time.Duration(d.rng.IntN(2)*d.rng.IntN(24)) * moment) // a PodDisruptionBudget may refuse one until the others run
 		}
 	}
 }

@@ -101,6 +101,13 @@ func NodeIll(node, kind, message string, d time.Duration) SnapshotOption {
 	}
 }
 
+// NodeCordoned says that an administrator has cordoned the node.
+func NodeCordoned(node string) SnapshotOption {
+	return func(s *state.Observed) {
+		s.Nodes = append(s.Nodes, nodes.Of(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: corev1.NodeSpec{Unschedulable: true}}, 15*time.Second, nodes.DefaultSignals()))
+	}
+}
+
 // Ill are nodes that new pods are to stay off.
 func Ill(names ...string) SnapshotOption { return func(s *state.Observed) { s.Ill = names } }
 
