@@ -39,6 +39,8 @@ type Cluster struct {
 
 	mu   sync.Mutex
 	jobs map[client.ObjectKey]*jobMemo
+	// crowded is when a quota of a namespace that counts pods which have ended last refused one.
+	crowded map[string]time.Time
 	// served are the gang schedulers whose pod groups the cluster has.
 	served  []v1alpha1.Gang
 	startup startupList
@@ -103,6 +105,8 @@ type Options struct {
 	Pages Pages
 	// Silence finds silent nodes; nil finds none.
 	Silence Silence
+	// Wake has a job reconciled soon; nil if there is only one.
+	Wake func(client.ObjectKey)
 	// Fence is where no page is read.
 	Fence progress.Fence
 	// PageAt returns the address of a pod's page, or why it is not read; nil for Fence.AddressOf.
@@ -122,7 +126,7 @@ func New(c client.Client, live client.Reader, recorder events.EventRecorder, clo
 	}
 	return &Cluster{
 		client: c, live: fairReader{live, newSlots(options.Parallel)}, events: recorder, clock: clock,
-		writes: newSlots(options.Parallel), options: options, jobs: map[client.ObjectKey]*jobMemo{},
+		writes: newSlots(options.Parallel), options: options, jobs: map[client.ObjectKey]*jobMemo{}, crowded: map[string]time.Time{},
 	}
 }
 

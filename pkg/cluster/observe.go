@@ -48,6 +48,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 			return nil, err
 		}
 	}
+	o.Crowded = c.isCrowded(job.Namespace)
 	c.memo(job, func(m *jobMemo) {
 		o.Refusal, o.Recorded, o.Ended = m.refused.refusal, m.recorded, maps.Clone(m.ended)
 		for i := range o.Pods {

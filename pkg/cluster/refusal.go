@@ -3,10 +3,12 @@ package cluster
 import (
 	"errors"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
@@ -87,6 +89,9 @@ func (c *Cluster) handleRefusal(job *v1alpha1.TrainingJob, err error) error {
 		return err
 	}
 	errors.As(err, &pods)
+	if reason == v1alpha1.ReasonQuotaExceeded && strings.Contains(refusalMessage(err), "count/pods") {
+		c.crowd(job)
+	}
 	c.memo(job, func(m *jobMemo) {
 		r := &m.refused
 		was := ptr.Deref(r.refusal, state.Refusal{}) // a copy: a snapshot may hold the present one
@@ -114,6 +119,36 @@ func (c *Cluster) handleRefusal(job *v1alpha1.TrainingJob, err error) error {
 		}
 	})
 	return nil
+}
+
+// crowdedFor is how long a refusal by a quota of count/pods keeps the jobs of its namespace from keeping pods that have ended. A quota of pods counts
+// only those that have not.
+const crowdedFor = 10 * time.Minute
+
+// crowd notes that such a quota has refused a pod of the job. Pods that other jobs of the namespace keep for their logs may hold its place, and these
+// jobs wake to let them go.
+func (c *Cluster) crowd(job *v1alpha1.TrainingJob) {
+	wasCrowded := c.isCrowded(job.Namespace)
+	c.mu.Lock()
+	c.crowded[job.Namespace] = c.clock.Now()
+	var others []client.ObjectKey
+	for key := range c.jobs {
+		if key.Namespace == job.Namespace && key.Name != job.Name {
+			others = append(others, key)
+		}
+	}
+	c.mu.Unlock()
+	for _, other := range others {
+		if c.options.Wake != nil && !wasCrowded {
+			c.options.Wake(other)
+		}
+	}
+}
+
+func (c *Cluster) isCrowded(namespace string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.clock.Since(c.crowded[namespace]) <= crowdedFor
 }
 
 // markReported remembers that an Event was written about the refusal.

@@ -103,3 +103,28 @@ func TestAPodIsDeletedByForceAgainAfterAMinuteThenTwo(t *testing.T) {
 		t.Errorf("%d pods are remembered that are gone", n)
 	}
 }
+
+// A quota of count/pods counts the pods that other jobs keep for their logs: these jobs are reconciled, and keep none for a while.
+func TestAQuotaThatCountsEndedPodsConcernsTheWholeNamespace(t *testing.T) {
+	clock := testclock.NewFakePassiveClock(builder.Epoch)
+	var woken []client.ObjectKey
+	c := New(refusingSome(func(string) bool { return true }), nil, nil, clock, Options{Parallel: 1, Wake: func(job client.ObjectKey) { woken = append(woken, job) }})
+	job, steps := jobIn("a", 2)
+	for _, key := range []client.ObjectKey{client.ObjectKeyFromObject(job), {Namespace: "a", Name: "other"}, {Namespace: "b", Name: "another"}} {
+		other := job.DeepCopy()
+		other.Namespace, other.Name = key.Namespace, key.Name
+		c.memo(other, func(*jobMemo) {})
+	}
+	for range 2 {
+		if err := c.Act(t.Context(), job, steps); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []client.ObjectKey{{Namespace: "a", Name: "other"}}; !slices.Equal(woken, want) || !c.isCrowded("a") || c.isCrowded("b") {
+		t.Errorf("woken %v, want %v; crowded %v", woken, want, c.crowded)
+	}
+	clock.SetTime(builder.Epoch.Add(crowdedFor + time.Second))
+	if c.isCrowded("a") {
+		t.Error("the namespace stays crowded")
+	}
+}

@@ -56,6 +56,7 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 		case <-ctx.Done():
 		}
 	}
+	o.Cluster.Wake = wake
 	o.Cluster.Pages = cluster.NewPages(progress.NewReader(), clock.RealClock{}, wake)
 	leases := cluster.LeasesOf(mgr.GetClient(), mgr.GetAPIReader(), clock.RealClock{}, mgr.GetLogger())
 	o.Cluster.Silence = cluster.NewSilence(leases, clock.RealClock{}, o.Cluster.LostAfter, mgr.GetLogger(), wake)

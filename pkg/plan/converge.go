@@ -132,7 +132,7 @@ func isOver(s *state.Snapshot, v *policy.Verdict, p *state.Pod) bool {
 // the same way and may have been first. The pods are deleted if a quota that counts ended pods refuses another one.
 func isKept(s *state.Snapshot, p *state.Pod) bool {
 	f := s.Job.Status.LastFailure
-	return f != nil && hasEnded(s, p) && !s.Refusal.CountsEnded() && (f.Pod == p.Name || p.Deleted.IsZero() && failure.EndedBeside(f, p))
+	return f != nil && hasEnded(s, p) && !s.Crowded && (f.Pod == p.Name || p.Deleted.IsZero() && failure.EndedBeside(f, p))
 }
 
 // hasEnded reports whether the pod has finished, or is about to finish on a node that will report it.

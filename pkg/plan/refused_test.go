@@ -35,13 +35,11 @@ func TestARefusedReplicaDelaysNobody(t *testing.T) {
 func TestTheKeptPodGivesWayToAQuotaThatCountsIt(t *testing.T) {
 	job := builder.Job("j", pytorch, builder.Workers(2), builder.StartedAt(0), created, builder.Attempt(1), lastFailure("j-worker-1"))
 	failed := builder.Failed("worker", 1, builder.Exit(1), builder.Life(0, 0))
-	for sentence, want := range map[string][]string{
-		"exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2":                   nil,
-		"exceeded quota: q, requested: count/pods=1, used: count/pods=2, limited: count/pods=2": {"delete j-worker-1: its life is past"},
-	} {
-		p := plan.Make(builder.Snapshot(job, builder.Running("worker", 0), failed, refusedPod("j-worker-1-a1r0", sentence)))
+	for isCrowded, want := range map[bool][]string{false: nil, true: {"delete j-worker-1: its life is past"}} {
+		crowded := func(s *state.Observed) { s.Crowded = isCrowded }
+		p := plan.Make(builder.Snapshot(job, builder.Running("worker", 0), failed, refusedPod("j-worker-1-a1r0", "exceeded quota: q"), crowded))
 		if got := lines(p.Steps); !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", sentence, got, want)
+			t.Errorf("crowded %t: %v, want %v", isCrowded, got, want)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -33,6 +32,8 @@ type Observed struct {
 	Spares []Pod
 	// Refusal is why the API server would not take a child of the job; nil if it took all of them.
 	Refusal *Refusal
+	// Crowded is whether a quota that counts pods which have ended has refused a pod in the job's namespace lately, perhaps of another job.
+	Crowded bool
 	// Nodes are the nodes in trouble that hold pods of the job: those that are lost, or will be, and those that the pods are to leave.
 	Nodes []Node
 	// NotReady is since when each node of the cluster that is not ready has not been, and AllNodes is how many nodes there are;
@@ -74,12 +75,6 @@ type Refusal struct {
 // Delays reports whether the pod of that name has to wait for the next try. Of a nil Refusal it returns false.
 func (r *Refusal) Delays(pod string, now time.Time) bool {
 	return r.Pends(now) && (r.Pods == nil || r.Pods[pod])
-}
-
-// CountsEnded reports whether a quota has refused a pod that counts objects, so that pods that have ended take a place in it. A quota of pods counts
-// only those that have not. Of a nil Refusal it returns false.
-func (r *Refusal) CountsEnded() bool {
-	return r != nil && r.Reason == v1alpha1.ReasonQuotaExceeded && strings.Contains(r.Message, "count/pods")
 }
 
 // Pends reports whether it is not yet time to try again. Of a nil Refusal it returns false.

@@ -153,6 +153,7 @@ func arbitraryRefusal(t *rapid.T, job *v1alpha1.TrainingJob, now time.Duration) 
 	pod := state.PodName(job.Name, state.Slot{Role: v1alpha1.Worker, Index: rapid.IntRange(0, 3).Draw(t, "whose")}, state.Life{Attempt: int(job.Status.Attempt)})
 	retry := now + time.Duration(rapid.IntRange(-5, 75).Draw(t, "seconds until the next try"))*time.Second
 	return func(s *state.Observed) {
+		s.Crowded = resource == "count/pods"
 		s.Refusal = &state.Refusal{Reason: v1alpha1.ReasonQuotaExceeded, Message: "exceeded quota: q, requested: " + resource + "=1", Pods: map[string]bool{pod: true}, Retry: Epoch.Add(retry)}
 	}
 }
