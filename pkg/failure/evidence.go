@@ -40,7 +40,7 @@ func Explain(s *state.Snapshot, begun []Incident) []Amendment {
 		incident, cause := evidence(s, &was), causedBy(s, &was, begun)
 		switch node, isIll := fellIll(s, &was); {
 		case incident != nil && !IsFatal(*incident):
-			is.Failure, is.Charged, ruleMade = incident.Failure, incident.Charged, incident.RuleMade
+			is.Failure, is.Charged, ruleMade = incident.Failure, was.Charged && incident.Charged, incident.RuleMade
 		case cause != nil:
 			is.Charged = false
 			besides = fmt.Sprintf(", as part of the incident of %s", SlotOf(&cause.Failure))

@@ -39,8 +39,17 @@ func NewIncident(s *state.Snapshot, f v1alpha1.Failure, scope v1alpha1.RestartSc
 		applyRule(s.Job, &incident, p)
 	}
 	// a lost pod is not the job's fault, and a role that the training does not need must not use up its budget
-	incident.Charged = IsFailure(incident.Cause) && !IsLoss(incident.Cause) && !IsApart(&s.Job.Spec, f.Role)
+	incident.Charged = IsFailure(incident.Cause) && !IsLoss(incident.Cause) && !IsApart(&s.Job.Spec, f.Role) && !waitedInVain(s, &f)
 	return incident
+}
+
+// waitedInVain reports whether a rank of a collective has ended by itself while another one has never run in this attempt and has no node: all others
+// wait for that one, and give up when their libraries do.
+func waitedInVain(s *state.Snapshot, f *v1alpha1.Failure) bool {
+	isOne := IsOfRank(f) && state.IsMember(&s.Job.Spec, f.Role) && s.Job.Spec.Elastic == nil && f.Attempt == s.Job.Status.Attempt
+	return isOne && s.Any(func(r *state.Replica) bool {
+		return state.IsRank(r.Slot.Role) && r.State == state.Pending && !s.Memory[r.Slot.Role].Started.Has(r.Slot.Index)
+	})
 }
 
 // SlotOf returns the slot of the replica that broke.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"pgregory.net/rapid"
 
@@ -119,7 +120,7 @@ func checkOrders(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
 		switch {
 		case o.NextStart.Before(s.Now.Truncate(time.Second)) || (o.InRow == 1) != !o.NextStart.After(s.Now):
 			t.Fatalf("restart %d in a row may begin at %v, now is %v", o.InRow, o.NextStart, s.Now)
-		case o.Joins == nil && o.Charged == (isLoss || slot.Role == v1alpha1.Evaluator || !failure.IsFailure(o.Cause)):
+		case o.Joins == nil && o.Charged == (isLoss || slot.Role == v1alpha1.Evaluator || !failure.IsFailure(o.Cause) || waitsForOneWithoutNode(s, o)):
 			t.Fatalf("a failure of cause %s of %s is charged: %t", o.Cause, slot, o.Charged)
 		case o.Joins != nil && (o.Charged || o.Scope == v1alpha1.ScopeJob):
 			t.Fatalf("an end that is part of another's incident is charged, or restarts the job: %+v", o)
@@ -147,6 +148,17 @@ func checkOrders(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
 			t.Fatalf("budget %+v after %d orders", b, len(v.Restarts))
 		}
 	}
+}
+
+// waitsForOneWithoutNode reports whether the program of a rank has ended while another rank of the collective never ran and has no node.
+func waitsForOneWithoutNode(s *state.Snapshot, o *failure.Incident) bool {
+	if o.ExitCode == nil || !state.IsMember(&s.Job.Spec, o.Role) || s.Job.Spec.Elastic != nil {
+		return false
+	}
+	return s.Any(func(r *state.Replica) bool {
+		lacksNode := r.Pod != nil && r.Pod.Phase == corev1.PodPending && r.Pod.Node == "" && r.Pod.Deleted.IsZero()
+		return state.IsMember(&s.Job.Spec, r.Slot.Role) && lacksNode && !s.Memory[r.Slot.Role].Started.Has(r.Slot.Index)
+	})
 }
 
 // sameRows compares the replicas of two verdicts by their slots: they are rows of the snapshot.

@@ -69,9 +69,25 @@ func (c *Checker) checkIncident(h *history, before *v1alpha1.TrainingJob, i *v1a
 		return
 	}
 	c.checkCause(h, before, where, &i.Failure)
-	if want := i.Cause != v1alpha1.CauseInfrastructure && i.Cause != v1alpha1.CausePreempted && !isApart(&before.Spec, i.Role); i.Charged != want {
+	isLoss := i.Cause == v1alpha1.CauseInfrastructure || i.Cause == v1alpha1.CausePreempted
+	if want := !isLoss && !isApart(&before.Spec, i.Role) && !c.waitedInVain(before, i); i.Charged != want {
 		c.violate("8 exactly once: the incident of %s, cause %s, is charged %t", slot, i.Cause, i.Charged)
 	}
+}
+
+// waitedInVain reports whether a rank has ended by itself while another one of its collective, as far as the writer sees, never ran and has no node.
+func (c *Checker) waitedInVain(job *v1alpha1.TrainingJob, i *v1alpha1.Incident) bool {
+	isRank := func(role v1alpha1.Role) bool { return role.IsLeader() || role == v1alpha1.Worker }
+	if c.writer == nil || i.ExitCode == nil || !isRank(i.Role) || !isCollective(&job.Spec) || job.Spec.Elastic != nil {
+		return false
+	}
+	memory := memoryOf(job)
+	return slices.ContainsFunc(c.writer.Process.Cache.List(server.Pods), func(o client.Object) bool {
+		pod := o.(*corev1.Pod)
+		slot, life, _, named := livesIn(job.Name, pod)
+		lacksNode := pod.Spec.NodeName == "" && pod.Status.Phase != corev1.PodFailed && pod.DeletionTimestamp == nil
+		return named && lacksNode && isRank(slot.Role) && inRange(job, slot) && life == lifeIn(job, memory, slot) && !memory[slot.Role].Started.Has(slot.Index)
+	})
 }
 
 // checkCompleted asks whether the replica was done, and is one that runs again: alone, for free, and no rank of a collective.
