@@ -67,6 +67,9 @@ func TestKnownSeeds(t *testing.T) {
 	})
 }
 
+// isFailFast reports whether the first story that goes wrong is enough (-test.failfast).
+func isFailFast() bool { return flag.Lookup("test.failfast").Value.String() == "true" }
+
 // onAllCores plays n stories on all processors and returns what went wrong, by number. It tells of its progress.
 func onAllCores(t *testing.T, n int64, play func(int64) (string, *run)) map[int64]string {
 	var next, done atomic.Int64
@@ -80,6 +83,9 @@ func onAllCores(t *testing.T, n int64, play func(int64) (string, *run)) map[int6
 				mu.Lock()
 				if w != "" {
 					wrong[i] = w
+				}
+				if w != "" && isFailFast() {
+					next.Store(n)
 				}
 				if r != nil {
 					walked.add(r, i)

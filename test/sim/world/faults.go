@@ -1,6 +1,7 @@
 package world
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -219,23 +220,20 @@ var ofLibraries = map[v1alpha1.Framework][]end{
 	},
 }
 
+// ofOthers is the same for every other library.
+var ofOthers = []end{{1, "Connection reset by peer"}, {1, "Broken pipe"}}
+
 // SpeaksOfPeer reports whether these are words of a program in this world that lost a peer, and not of one that waits for its peers to listen.
 func SpeaksOfPeer(words string) bool {
-	if words == "Connection closed by peer" || strings.Contains(words, "Connection closed by peer [") {
-		return true
-	}
-	for _, ends := range ofLibraries {
-		if slices.ContainsFunc(ends, func(e end) bool { return e.words == words && !strings.Contains(words, "failed to connect") }) {
-			return true
-		}
-	}
-	return words == "Connection reset by peer" || words == "Broken pipe"
+	isOne := func(e end) bool { return e.words != "" && e.words == words }
+	isOfLibrary := slices.ContainsFunc(slices.Concat(slices.Collect(maps.Values(ofLibraries))...), isOne)
+	return strings.HasPrefix(words, "Connection closed by peer") || slices.ContainsFunc(ofOthers, isOne) || isOfLibrary && !strings.Contains(words, "failed to connect")
 }
 
 func (w *World) lastWordsOf(framework v1alpha1.Framework) end {
 	ends := ofLibraries[framework]
 	if len(ends) == 0 {
-		ends = []end{{1, "Connection reset by peer"}, {1, "Broken pipe"}}
+		ends = ofOthers
 	}
 	return ends[w.Chance.IntN(len(ends))]
 }
