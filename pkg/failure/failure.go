@@ -77,7 +77,7 @@ func ofPod(s *state.Snapshot, p *state.Pod) v1alpha1.Failure {
 func brokeAt(s *state.Snapshot, p *state.Pod) time.Time {
 	at := state.Earliest(p.Deleted, p.Disruption.Time)
 	if p.Exit != nil {
-		at = state.Earliest(at, p.Exit.Time)
+		at = state.Earliest(at, endedAt(s, p))
 	}
 	if node, _ := s.NodeTrouble(p); s.IsLost(p) {
 		at = state.Earliest(at, node.Since)
@@ -86,6 +86,16 @@ func brokeAt(s *state.Snapshot, p *state.Pod) time.Time {
 		return s.Now
 	}
 	return at
+}
+
+// endedAt returns when the program ended by the clock of its node, or when the operator first saw the end if that clock is wrong. An operator that has
+// just begun saw all ends at once, and then the nodes' clocks are better.
+func endedAt(s *state.Snapshot, p *state.Pod) time.Time {
+	late := p.EndSeen.Sub(p.Exit.Time)
+	if p.EndSeen.IsZero() || s.FirstLook || late >= -time.Second && late <= clocksAgree {
+		return p.Exit.Time
+	}
+	return p.EndSeen
 }
 
 // Describe returns the failure as a clause: "worker-1 on gpu-3 lost its node (NodeLost: not ready for 15s)". WithMessage adds the program's

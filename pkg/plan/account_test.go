@@ -114,6 +114,18 @@ func TestAnExplanationIsToldOnceAndOfItsOwnIncident(t *testing.T) {
 	}
 }
 
+// The pass that finds out that another rank failed first leaves the log of that rank.
+func TestThePodThatLateEvidenceNamesStays(t *testing.T) {
+	exit := v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Cause: v1alpha1.CauseRetryable, Pod: "j-worker-0", ExitCode: ptr.To[int32](1), Reason: "Error",
+		Time: builder.Time(30 * second)}, Scope: v1alpha1.ScopeJob, Charged: true, RestartTime: builder.Time(32 * second)}
+	job := builder.Job("j", pytorch, builder.Workers(2), builder.StartedAt(0), created, builder.Attempt(1), builder.Incidents(exit), builder.Charged(v1alpha1.BudgetRestarts, 32*second),
+		builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.LastFailure = &exit.Failure }))
+	p := plan.Make(builder.Snapshot(job, builder.Failed("worker", 1, builder.Exit(137), builder.At(20*second), builder.Life(0, 0)), builder.Now(34*second)))
+	if p.Status.LastFailure.Pod != "j-worker-1" || slices.Contains(lines(p.Steps), "delete j-worker-1: its life is past") {
+		t.Errorf("%s failed first, and the steps are %v", p.Status.LastFailure.Pod, p.Steps)
+	}
+}
+
 func TestANodeThatWasForgivenIsToldWhenItIsAvoidedAgain(t *testing.T) {
 	job := collective(t, builder.Avoided(lostNode, 30*second))
 	isAvoided := func(e plan.Event) bool { return e.Reason == v1alpha1.EventNodeAvoided }

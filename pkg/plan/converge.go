@@ -31,7 +31,7 @@ func converge(s *state.Snapshot, v *policy.Verdict) todo {
 	case policy.Final:
 		t.cleanUp(s, v)
 	case policy.Suspend:
-		t.add(deletePods(s, func(p state.Pod) bool { return endsBySuspension(s, &p) }, WhySuspended))
+		t.add(deletePods(s, func(p state.Pod) bool { return endsBySuspension(s, v, &p) }, WhySuspended))
 		t.addSteps(deleteFormer(s))
 		t.add(deleteGroups(s, everyGroup))
 	case policy.Continue, policy.Hold:
@@ -43,7 +43,7 @@ func converge(s *state.Snapshot, v *policy.Verdict) todo {
 
 func (t *todo) goOn(s *state.Snapshot, v *policy.Verdict) {
 	inPlace := restartInPlace(s)
-	t.add(deletePods(s, func(p state.Pod) bool { return isOver(s, v, &p) && !isKept(s, &p) && !inPlace.kept[p.UID] }, WhyPastLife))
+	t.add(deletePods(s, func(p state.Pod) bool { return isOver(s, v, &p) && !isKept(s, v, &p) && !inPlace.kept[p.UID] }, WhyPastLife))
 	t.add(deletePods(s, func(p state.Pod) bool { return isDone(s, &p) }, WhyDone))
 	t.add(inPlace.steps, inPlace.wake)
 	t.add(requestCheckpoint(s))
@@ -128,10 +128,10 @@ func isOver(s *state.Snapshot, v *policy.Verdict, p *state.Pod) bool {
 	return p.Life.Before(s.Life(p.Slot)) || !s.InRange(p.Slot) && v.Asked == nil
 }
 
-// isKept reports whether a pod of an earlier life is kept for its log. It is the pod of the latest failure, or one that ended in
-// the same way and may have been first. The pods are deleted if a quota that counts ended pods refuses another one.
-func isKept(s *state.Snapshot, p *state.Pod) bool {
-	f := s.Job.Status.LastFailure
+// isKept reports whether a pod of an earlier life is kept for its log. It is the pod of the latest failure, as late evidence shows it, or one that
+// ended at about the same time and may have been first. The pods are deleted if a quota that counts ended pods refuses another one.
+func isKept(s *state.Snapshot, v *policy.Verdict, p *state.Pod) bool {
+	f := v.Accounts.LastFailure
 	return f != nil && hasEnded(s, p) && !s.Crowded && (f.Pod == p.Name || p.Deleted.IsZero() && failure.EndedBeside(f, p))
 }
 
@@ -142,10 +142,10 @@ func hasEnded(s *state.Snapshot, p *state.Pod) bool {
 
 // endsBySuspension reports whether a suspension deletes the pod. What has succeeded is kept for its log, as is the pod of the latest failure: a
 // user suspends the job to repair it. Side-cars run until the success is recorded, and no longer if it never is.
-func endsBySuspension(s *state.Snapshot, p *state.Pod) bool {
+func endsBySuspension(s *state.Snapshot, v *policy.Verdict, p *state.Pod) bool {
 	r := s.Replica(p.Slot)
 	counts := r != nil && r.State == state.Succeeded && p.Life == s.Life(p.Slot)
-	return !p.HasSucceeded() && !isKept(s, p) || !hasEnded(s, p) && (!counts || isDone(s, p))
+	return !p.HasSucceeded() && !isKept(s, v, p) || !hasEnded(s, p) && (!counts || isDone(s, p))
 }
 
 // isDone reports whether the pod's success is recorded while its side-cars still run: they hold its node for nothing. After the

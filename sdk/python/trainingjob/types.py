@@ -534,8 +534,9 @@ class Incident(IncidentRequired, total=False):
     """node of the pod."""
 
     pod: str
-    """pod that failed. It stays for its log until the next restart, unless a side-car still ran or late evidence
-    named it. The pods of other ranks that ended by themselves within two seconds stay too."""
+    """pod that failed. It stays for its log until the next restart, unless a side-car still ran, or the restart had
+    deleted it before late evidence named it. The pods of other ranks that ended by themselves within two seconds
+    stay too."""
 
     reason: str
     """reason as Kubernetes reports it: Error, OOMKilled, Evicted, NodeLost, ..."""
@@ -583,8 +584,9 @@ class Failure(FailureRequired, total=False):
     """node of the pod."""
 
     pod: str
-    """pod that failed. It stays for its log until the next restart, unless a side-car still ran or late evidence
-    named it. The pods of other ranks that ended by themselves within two seconds stay too."""
+    """pod that failed. It stays for its log until the next restart, unless a side-car still ran, or the restart had
+    deleted it before late evidence named it. The pods of other ranks that ended by themselves within two seconds
+    stay too."""
 
     reason: str
     """reason as Kubernetes reports it: Error, OOMKilled, Evicted, NodeLost, ..."""
