@@ -27,9 +27,11 @@ func First(s *state.Snapshot, ends []Incident) *Incident {
 			return IsOfProgram(&first) && f.Reason == outOfMemory && !f.Time.After(first.Time.Add(time.Second))
 		},
 		func(f *v1alpha1.Failure) bool {
-			_, isAgent := codeInTable(f.Message) // it ends seconds after its rank
-			shows := wordsOf(f) < noWords || isAgent && evidenceOf(f, noWords, false) < 2
-			return isSilent && shows && !f.Time.After(first.Time.Add(followsWithin))
+			within, shows := followsWithin, wordsOf(f) < noWords
+			if isAgents(f) {
+				within, shows = within+agentNotices, shows || evidenceOf(f, noWords, false) < 2
+			}
+			return (isSilent || LateCulprit(&first) > 0) && shows && !f.Time.After(first.Time.Add(within))
 		},
 	} {
 		if i := slices.IndexFunc(ends, func(end Incident) bool { return explains(&end.Failure) }); i >= 0 {

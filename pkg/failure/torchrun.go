@@ -41,6 +41,8 @@ const (
 	tableTime = "2006-01-02_15:04:05"
 	// isFresh is how long before its agent a rank ends at most. An older time is of another time zone.
 	isFresh = time.Minute
+	// agentNotices is how much later an agent notices that a rank has ended: it looks every 5 s in torch before 2.4, every 0.1 s later.
+	agentNotices = 5 * time.Second
 	// ofTable ends the message of a failure that is read from a table.
 	ofTable = "(torchrun: rank %s ended with exit code %d)"
 )
@@ -92,6 +94,20 @@ func readEntry(f *v1alpha1.Failure, text string) []v1alpha1.Failure {
 		}
 	}
 	return []v1alpha1.Failure{rank}
+}
+
+// isAgents reports whether an agent of torchrun has reported the failure of its rank.
+func isAgents(f *v1alpha1.Failure) bool {
+	_, isRead := codeInTable(f.Message)
+	return isRead
+}
+
+// LateCulprit returns how much later than this follower the rank that failed first may show: its agent may not have noticed yet.
+func LateCulprit(f *v1alpha1.Failure) time.Duration {
+	if isAgents(f) && wordsOf(f) >= lostEarly {
+		return agentNotices
+	}
+	return 0
 }
 
 // codeInTable returns the exit code of the rank in a message that readTable made, as a shell shows it: 137 for -9. -11 stays: ABRT ends a rank that is

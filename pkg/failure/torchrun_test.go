@@ -59,6 +59,23 @@ func TestTheTableOfTorchrunNamesThePod(t *testing.T) {
 	}
 }
 
+// Agents of torch before 2.4 look at their ranks every 5 s. The one that missed a peer may notice first: the decision waits for the other one.
+func TestTheAgentOfTheCulpritMayNoticeLast(t *testing.T) {
+	table := tables(t)["raise-record 2 0"]
+	for kind, culprit := range map[string]string{"kill": "kill 2 1", "exit3": "exit3 2 1", "segv": "segv 2 1"} {
+		follower := builder.Failed("worker", 0, builder.ExitSaying(1, "Error", table), builder.At(30*second))
+		job := builder.Job("j", pytorch, builder.Workers(2))
+		alone := failure.Find(builder.Snapshot(job, follower, builder.Running("worker", 1)))
+		if got := failure.LateCulprit(&alone[0].Failure); got != 5*second {
+			t.Errorf("%s: the decision waits %v longer for the culprit", kind, got)
+		}
+		s := builder.Snapshot(job, follower, builder.Failed("worker", 1, builder.ExitSaying(1, "Error", tables(t)[culprit]), builder.At(36*second)))
+		if found := failure.Restarts(s, failure.Find(s)); len(found) != 1 || found[0].Index != 1 {
+			t.Errorf("%s: %+v", kind, found)
+		}
+	}
+}
+
 // Without an error file each table shows a rank that exited with 1.
 func TestTablesThatShowNoDifferenceAreATie(t *testing.T) {
 	for _, rank := range []int{1, 2} {

@@ -94,11 +94,11 @@ func last(line string, words []string) int {
 }
 
 // EndedBeside reports whether the rank's program ended by itself at about the same time as the failed one. Either may have been first, and the log of
-// the other may show it. An agent of torchrun ends up to 5 s after its rank.
+// the other may show it.
 func EndedBeside(f *v1alpha1.Failure, p *state.Pod) bool {
 	within := followsWithin
-	if _, isAgent := codeInTable(f.Message); isAgent {
-		within += 5 * time.Second
+	if isAgents(f) {
+		within += agentNotices
 	}
 	return IsOfRank(f) && p.Exit != nil && p.Exit.Main && p.Exit.Code != 0 && p.Slot != SlotOf(f) && state.IsNeeded(p.Slot.Role) &&
 		p.Life.Attempt == int(f.Attempt) && p.Exit.Time.Sub(f.Time.Time).Abs() <= within

@@ -68,7 +68,7 @@ func waitForPeers(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.T
 	if !isTeardown && !failure.MayBeFollower(f) {
 		return nil, time.Time{}
 	}
-	until = exitedAt(s, f).Add(gatherFor)
+	until = exitedAt(s, f).Add(gatherFor + failure.LateCulprit(f))
 	if !s.Now.Before(until) {
 		return nil, time.Time{}
 	}
