@@ -89,9 +89,7 @@ func (c *Cluster) handleRefusal(job *v1alpha1.TrainingJob, err error) error {
 		return err
 	}
 	errors.As(err, &pods)
-	if reason == v1alpha1.ReasonQuotaExceeded && strings.Contains(refusalMessage(err), "count/pods") {
-		c.crowd(job)
-	}
+	c.noteCrowd(job, err)
 	c.memo(job, func(m *jobMemo) {
 		r := &m.refused
 		was := ptr.Deref(r.refusal, state.Refusal{}) // a copy: a snapshot may hold the present one
@@ -125,9 +123,12 @@ func (c *Cluster) handleRefusal(job *v1alpha1.TrainingJob, err error) error {
 // only those that have not.
 const crowdedFor = 10 * time.Minute
 
-// crowd notes that such a quota has refused a pod of the job. Pods that other jobs of the namespace keep for their logs may hold its place, and these
-// jobs wake to let them go.
-func (c *Cluster) crowd(job *v1alpha1.TrainingJob) {
+// noteCrowd notes that such a quota has refused a pod of the job. Pods that other jobs of the namespace keep for their logs may hold its place, and
+// these jobs wake to let them go.
+func (c *Cluster) noteCrowd(job *v1alpha1.TrainingJob, err error) {
+	if refusalReason(err) != v1alpha1.ReasonQuotaExceeded || !strings.Contains(refusalMessage(err), "count/pods") {
+		return
+	}
 	wasCrowded := c.isCrowded(job.Namespace)
 	c.mu.Lock()
 	c.crowded[job.Namespace] = c.clock.Now()

@@ -51,12 +51,7 @@ func wordsOf(f *v1alpha1.Failure) int64 {
 		return words
 	}
 	for line := range strings.Lines(strings.ToLower(f.Message)) {
-		if line = strings.TrimSpace(line); strings.HasPrefix(line, "[") {
-			line = ofRank.ReplaceAllString(line, "")
-		}
-		if strings.HasPrefix(line, "frame #") || strings.HasPrefix(line, "(torchrun: ") { // the stack of a watchdog names any library
-			continue
-		}
+		line = ofProgram(line)
 		switch lineWords := wordsIn(" " + line); {
 		case lineWords >= lostEarly, lineWords == ioWords && words < lostEarly:
 			words = lineWords
@@ -65,6 +60,18 @@ func wordsOf(f *v1alpha1.Failure) int64 {
 		}
 	}
 	return words
+}
+
+// ofProgram returns what the program itself has written of a line of its log: nothing of the frames of a watchdog's stack, which name any library.
+func ofProgram(line string) string {
+	switch line = strings.TrimSpace(line); {
+	case strings.HasPrefix(line, "frame #"), strings.HasPrefix(line, "(torchrun: "):
+		return ""
+	case strings.HasPrefix(line, "["):
+		return ofRank.ReplaceAllString(line, "")
+	default:
+		return line
+	}
 }
 
 // wordsIn returns what a line shows of a failed connection; noWords if it is about something else.

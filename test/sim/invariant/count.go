@@ -233,6 +233,11 @@ func (h *history) mayEnd(p place, isTold bool, started state.IndexSet) bool {
 	return isTold || !started.Has(p.slot.Index) || len(h.fates[p]) > 0 && !slices.ContainsFunc(h.fates[p], func(f *fate) bool { return f.ran })
 }
 
+// isJoined reports whether the slot ends as part of another's incident, or was given up and runs again with a role that does.
+func isJoined(joiners []state.Slot, slot state.Slot, wasGivenUp bool) bool {
+	return slices.ContainsFunc(joiners, func(other state.Slot) bool { return other == slot || wasGivenUp && other.Role == slot.Role })
+}
+
 // checkEnded: no life ends without an incident, a resumption or scaling, unless its pod was told to end before it ran; and
 // each incident ends one. As many replicas end as part of another's incident as the incidents count, and each has
 // truly broken.
@@ -248,8 +253,7 @@ func (c *Checker) checkEnded(h *history, before, after *v1alpha1.TrainingJob, an
 			switch named, covered := covers(anew, slot); {
 			case named && was == now:
 				c.violate("8 exactly once: %s is restarted and stays in life %v", slot, was)
-			case old[role].GivenUp.Has(i) && slices.ContainsFunc(joiners, func(other state.Slot) bool { return other.Role == role }): // it runs again with its role
-			case was != now && !covered && !slices.Contains(joiners, slot) && !h.mayEnd(place{slot, was}, resumed, old[role].Started):
+			case was != now && !covered && !isJoined(joiners, slot, old[role].GivenUp.Has(i)) && !h.mayEnd(place{slot, was}, resumed, old[role].Started):
 				c.violate("8 exactly once: life %v of %s ends and no restart is counted", was, slot)
 			}
 		}

@@ -259,19 +259,24 @@ func (a causes) or(b causes) causes {
 // causeOf returns of which causes the life can be said to have broken by now, by what truly happened to its pods.
 func (c *Checker) causeOf(h *history, p place, job *v1alpha1.TrainingJob) causes {
 	var all causes
-	role := job.Spec.ReplicaSpecs[p.slot.Role]
 	for _, f := range h.fates[p] {
 		lostWithNode := !f.lostFrom.IsZero() && !c.world.Clock.Now().Before(f.lostFrom) || c.seemsAway(f.node)
 		// gone after it had ended: who saw only that could not know
 		one := causes{loss: f.lost || lostWithNode || f.touched && f.exit != nil}
 		if f.exit != nil && *f.exit != 0 {
-			missedPeer := f.missedPeer && isCollective(&job.Spec) && (p.slot.Role.IsLeader() || p.slot.Role == v1alpha1.Worker) && role.RestartPolicy == v1alpha1.RestartExitCode
-			one.fatal = f.programless || !missedPeer && isPermanent(*f.exit, role.RestartPolicy) && (!f.unstartable || role.RestartPolicy == v1alpha1.RestartNever)
+			one.fatal = f.isFatal(&job.Spec, p.slot.Role)
 			one.exit = !one.fatal
 		}
 		all = all.or(one)
 	}
 	return all
+}
+
+// isFatal reports whether no restart mends the exit. The code of a rank that missed a peer is not its own.
+func (f *fate) isFatal(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role) bool {
+	policy, isRank := spec.ReplicaSpecs[role].RestartPolicy, role.IsLeader() || role == v1alpha1.Worker
+	missedPeer := f.missedPeer && isCollective(spec) && isRank && policy == v1alpha1.RestartExitCode
+	return f.programless || !missedPeer && isPermanent(*f.exit, policy) && (!f.unstartable || policy == v1alpha1.RestartNever)
 }
 
 // isPermanent says it as the documentation of restartPolicy does.
