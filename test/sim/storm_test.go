@@ -24,7 +24,7 @@ const (
 	// followsWithin is how many ticks without faults the pods of a job need at most to be as many as it has replicas.
 	followsWithin = 40
 	// stormySlack and calmSlack are how long after its time a deadline takes effect at most.
-	stormySlack, calmSlack = 30 * time.Second, 5 * time.Second
+	stormySlack, calmSlack = 20 * time.Second, 5 * time.Second
 	// reconcilesAtMost is how many reconciles a job needs at most, once nothing goes wrong any more.
 	reconcilesAtMost = 50
 )
