@@ -4,6 +4,7 @@
 //	Find           the replicas that broke, the first cause first
 //	First          the end with which others began, asked before a restart and after it (root.go)
 //	causeOf        the kind of a failure: a loss, an exit of the program, out of memory, a failed start (cause.go)
+//	readTable      the ranks of an agent of torchrun, whose own code shows nothing (torchrun.go)
 //	EndedBeside    the other ranks whose logs may explain more (words.go)
 //	Hint           where to look if the kubelet may have ended the program (cause.go)
 //	recovery.rules the user's own cause or scope instead (incident.go)

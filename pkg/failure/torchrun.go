@@ -53,16 +53,8 @@ func readTable(f *v1alpha1.Failure) {
 		return
 	}
 	var ranks []v1alpha1.Failure
-	begins := tableEntry.FindAllStringIndex(f.Message, -1)
-	for i, at := range begins {
-		text := f.Message[at[1]:]
-		if i+1 < len(begins) {
-			text = f.Message[at[1]:begins[i+1][0]]
-		}
-		if end := tableRule.FindStringIndex(text); end != nil {
-			text = text[:end[0]]
-		}
-		ranks = append(ranks, readEntry(f, text)...)
+	for _, entry := range tableEntry.Split(f.Message, -1)[1:] {
+		ranks = append(ranks, readEntry(f, tableRule.Split(entry, 2)[0])...)
 	}
 	slices.Reverse(ranks) // of equal ones torchrun's own choice comes first
 	slices.SortStableFunc(ranks, func(a, b v1alpha1.Failure) int {

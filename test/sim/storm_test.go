@@ -3,6 +3,7 @@ package sim_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +25,7 @@ const (
 	// followsWithin is how many ticks without faults the pods of a job need at most to be as many as it has replicas.
 	followsWithin = 40
 	// stormySlack and calmSlack are how long after its time a deadline takes effect at most.
-	stormySlack, calmSlack = 20 * time.Second, 5 * time.Second
+	stormySlack, calmSlack = 15 * time.Second, 5 * time.Second
 	// reconcilesAtMost is how many reconciles a job needs at most, once nothing goes wrong any more.
 	reconcilesAtMost = 50
 )
@@ -324,7 +325,9 @@ func (s *storm) ticks() int {
 func (s *storm) tick(r *run) {
 	r.Tick(time.Duration(50+s.rng.IntN(1500)) * time.Millisecond)
 	r.check.Served(false)
-	r.check.Due(stormySlack)
+	if !slices.ContainsFunc(r.operators, (*operator.Process).IsHindered) {
+		r.check.Due(stormySlack)
+	}
 	if s.silence == nil || s.rng.IntN(6) == 0 {
 		s.meddle(r)
 	}

@@ -1,6 +1,9 @@
 package operator
 
 import (
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -110,12 +113,17 @@ func (p *Process) apply(r *server.Request, waits bool) (client.Object, error) {
 	answer, err := p.world.Server.Do(r)
 	switch {
 	case err != nil:
-		p.say("%s: %v", r, err)
+		if p.say("%s: %v", r, err); apierrors.IsConflict(err) {
+			p.failedAt = p.world.Clock.Now()
+		}
 	case waits:
 		p.pendingWrites[r.Kind] = p.world.Server.Length(r.Kind)
 	}
 	return answer, err
 }
+
+// IsHindered reports whether faults kept the process from a read or a write in the last seconds.
+func (p *Process) IsHindered() bool { return p.world.Clock.Since(p.failedAt) < 5*time.Second }
 
 // delayed returns the request as it arrives when its process has crashed or got its answer.
 func delayed(r *server.Request) *server.Request {

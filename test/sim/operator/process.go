@@ -83,6 +83,7 @@ type Process struct {
 	leasesRead    time.Time
 	retries       workqueue.TypedRateLimiter[client.ObjectKey]
 	pendingWrites map[server.Kind]int // how many changes the cache must show before the next read
+	failedAt      time.Time           // when a pass last failed, or could not write because the cache was old
 	dead          bool
 	queue         manager.Queue
 	decision      *Decision
@@ -161,6 +162,7 @@ func (p *Process) Reconcile() {
 	case p.dead:
 	case err != nil:
 		p.say("error: %v", err)
+		p.failedAt = p.world.Clock.Now()
 		p.queue.After(p.retries.When(p.key))
 	default:
 		p.retries.Forget(p.key)
