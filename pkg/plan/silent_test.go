@@ -30,7 +30,7 @@ func TestARestartDoesNotWaitForASilentNode(t *testing.T) {
 	}
 	deleted := builder.Deleted("worker", 1, past, builder.DeletedAt(24*second))
 	p := make(50*second, broken, deleted, builder.NodeSilent(lostNode, 25*second))
-	if diff := cmp.Diff([]string{"fence j-worker-1, uid-j-worker-1"}, lines(p.Steps)); diff != "" {
+	if diff := cmp.Diff([]string{"delete j-worker-0: its life is past", "fence j-worker-1, uid-j-worker-1"}, lines(p.Steps)); diff != "" {
 		t.Errorf("the node is silent (-want +got):\n%s", diff)
 	}
 	checkSilence(t, job)
