@@ -39,8 +39,8 @@ var (
 const (
 	// tableTime is how torchrun writes a time, by the clock and in the time zone of its container.
 	tableTime = "2006-01-02_15:04:05"
-	// isFresh is how long before its agent a rank ends at most. An older time is of another time zone.
-	isFresh = time.Minute
+	// freshFor is how long before its agent a rank ends at most. An older time is of another time zone.
+	freshFor = time.Minute
 	// agentNotices is how much later an agent notices that a rank has ended: it looks every 5 s in torch before 2.4, every 0.1 s later.
 	agentNotices = 5 * time.Second
 	// ofTable ends the message of a failure that is read from a table.
@@ -81,7 +81,7 @@ func readEntry(f *v1alpha1.Failure, text string) []v1alpha1.Failure {
 		_, traceback, _ := strings.Cut(text, "traceback :")
 		rank.Message = strings.TrimSpace(traceback) + "\n" + rank.Message
 		failed, err := time.Parse(tableTime, fields["time"])
-		if ago := f.Time.Sub(failed); err == nil && ago >= 0 && ago <= isFresh {
+		if ago := f.Time.Sub(failed); err == nil && ago >= 0 && ago <= freshFor {
 			rank.Time = metav1.NewTime(failed)
 		}
 	}

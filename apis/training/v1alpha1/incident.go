@@ -20,8 +20,8 @@ type Failure struct {
 	// +kubebuilder:validation:Enum=Infrastructure;Preempted;Requested;Completed;OOM;Retryable;Fatal;Hang;Startup
 	// +required
 	Cause Cause `json:"cause"`
-	// pod that failed. It stays for its log until the next restart, unless a side-car still ran, or the restart had deleted it before late evidence named it. The pods of
-	// other ranks that ended by themselves within two seconds stay too.
+	// pod that failed. It stays for its log until the next restart, unless a side-car still ran, or the restart had deleted it before late
+	// evidence named it. The pods of other ranks that ended by themselves within two seconds stay too.
 	// +optional
 	Pod string `json:"pod,omitempty"`
 	// node of the pod.

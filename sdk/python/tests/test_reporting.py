@@ -46,7 +46,7 @@ class Rank:
 
 
 class LastWords(unittest.TestCase):
-    def left(self, code="", **env):
+    def left(self, code="", error="batch 17 is empty", **env):
         """Returns what a program leaves that fails after its first report: in the file, and on its standard error."""
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "words")
@@ -58,7 +58,7 @@ class LastWords(unittest.TestCase):
                 {code or "pass"}
                 trainingjob.report()
                 print("ready")
-                raise ValueError("batch 17 is empty")
+                raise ValueError({error!r})
                 """, **env) as rank:
                 rank.process.wait(10)
             if not os.path.exists(path):
@@ -77,6 +77,10 @@ class LastWords(unittest.TestCase):
     def test_a_kubelet_finds_them(self):
         words, printed = self.left("open(reporting.TERMINATION_LOG, 'w').close()")
         self.assertEqual(words, printed)
+
+    def test_what_no_file_can_hold_is_escaped(self):
+        words, _ = self.left("open(reporting.TERMINATION_LOG, 'w').close()", error="shard \udc80")
+        self.assertIn("ValueError: shard \\udc80", words)
 
     def test_no_file_is_made_elsewhere(self):
         self.assertIsNone(self.left()[0])

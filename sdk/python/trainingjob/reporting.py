@@ -116,7 +116,7 @@ def _write_last_words(error: BaseException, stack: str) -> None:
         path, text = TERMINATION_LOG, stack
     else:
         return
-    with open(path, "a+") as file:
+    with open(path, "a+", encoding="utf-8", errors="backslashreplace") as file:
         if file.tell() == 0:
             file.write(text)
 

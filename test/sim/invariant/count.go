@@ -75,21 +75,6 @@ func (c *Checker) checkIncident(h *history, before *v1alpha1.TrainingJob, i *v1a
 	}
 }
 
-// waitedInVain reports whether a rank has ended by itself while another one of its collective, as far as the writer sees, never ran and has no node.
-func (c *Checker) waitedInVain(job *v1alpha1.TrainingJob, i *v1alpha1.Incident) bool {
-	isRank := func(role v1alpha1.Role) bool { return role.IsLeader() || role == v1alpha1.Worker }
-	if c.writer == nil || i.ExitCode == nil || !isRank(i.Role) || !isCollective(&job.Spec) || job.Spec.Elastic != nil {
-		return false
-	}
-	memory := memoryOf(job)
-	return slices.ContainsFunc(c.writer.Process.Cache.List(server.Pods), func(o client.Object) bool {
-		pod := o.(*corev1.Pod)
-		slot, life, _, named := livesIn(job.Name, pod)
-		lacksNode := pod.Spec.NodeName == "" && pod.Status.Phase != corev1.PodFailed && pod.DeletionTimestamp == nil
-		return named && lacksNode && isRank(slot.Role) && inRange(job, slot) && life == lifeIn(job, memory, slot) && !memory[slot.Role].Started.Has(slot.Index)
-	})
-}
-
 // checkCompleted asks whether the replica was done, and is one that runs again: alone, for free, and no rank of a collective.
 func (c *Checker) checkCompleted(h *history, before *v1alpha1.TrainingJob, where place, i *v1alpha1.Incident) {
 	isDone := slices.ContainsFunc(h.fates[where], func(f *fate) bool { return f.exit != nil && *f.exit == 0 })
@@ -125,7 +110,7 @@ func (c *Checker) checkRequested(h *history, before *v1alpha1.TrainingJob, i *v1
 func (c *Checker) checkCause(h *history, job *v1alpha1.TrainingJob, where place, f *v1alpha1.Failure) {
 	truly := c.causeOf(h, where, job)
 	if isByRule(job, f) {
-		endsBeside := f.Container != "" && slices.ContainsFunc(h.fates[where], func(f *fate) bool { return f.isAlone })
+		endsBeside := f.Container != "" && slices.ContainsFunc(h.fates[where], func(f *fate) bool { return f.sideEnded })
 		one := truly.loss || truly.exit || truly.fatal || endsBeside
 		truly = causes{loss: one, exit: one}
 	}

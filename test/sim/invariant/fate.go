@@ -33,8 +33,8 @@ type fate struct {
 	// node is the pod's node, and lostFrom when it counts as lost with it; zero if it does not.
 	node     string
 	lostFrom time.Time
-	// isAlone is whether a container beside the main one has ended.
-	isAlone bool
+	// sideEnded is whether a container beside the main one has ended.
+	sideEnded bool
 	// fault is what ended it, or what it is part of; nil for nothing.
 	fault *world.Fault
 	// ran is whether a container of it has begun.
@@ -84,7 +84,7 @@ func (f *fate) noteVersion(is *corev1.Pod, restarting, endedBefore bool) {
 	if isForNode(is) {
 		f.lost, f.touched = true, true
 	}
-	f.isAlone = f.isAlone || slices.ContainsFunc(is.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+	f.sideEnded = f.sideEnded || slices.ContainsFunc(is.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
 		return c.Name != is.Spec.Containers[0].Name && c.State.Terminated != nil
 	})
 	switch {

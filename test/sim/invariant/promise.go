@@ -84,8 +84,8 @@ func scopeOf(spec *v1alpha1.TrainingJobSpec, slot state.Slot) v1alpha1.RestartSc
 	return cmp.Or(scopes[kindOf(spec)][column], v1alpha1.ScopeReplica) // of a Custom job's own roles too
 }
 
-// isApart reports whether the failures of the role cost the job nothing: those of an evaluator and of a Custom job's own role, unless it restarts the
-// whole job.
+// isApart reports whether the failures of the role cost the job nothing. This holds for an evaluator and for a Custom job's own role, unless the role
+// restarts the whole job.
 func isApart(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role) bool {
 	isOwn := !slices.Contains(v1alpha1.Roles, role)
 	return (role == v1alpha1.Evaluator || isOwn) && spec.ReplicaSpecs[role].RestartScope != v1alpha1.ScopeJob

@@ -1,0 +1,26 @@
+package invariant
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/local/server"
+)
+
+// waitedInVain reports whether a rank has ended by itself while another one of its collective, as far as the writer sees, never ran and has no node.
+func (c *Checker) waitedInVain(job *v1alpha1.TrainingJob, i *v1alpha1.Incident) bool {
+	isRank := func(role v1alpha1.Role) bool { return role.IsLeader() || role == v1alpha1.Worker }
+	if c.writer == nil || i.ExitCode == nil || !isRank(i.Role) || !isCollective(&job.Spec) || job.Spec.Elastic != nil {
+		return false
+	}
+	memory := memoryOf(job)
+	return slices.ContainsFunc(c.writer.Process.Cache.List(server.Pods), func(o client.Object) bool {
+		pod := o.(*corev1.Pod)
+		slot, life, _, named := livesIn(job.Name, pod)
+		lacksNode := pod.Spec.NodeName == "" && pod.Status.Phase != corev1.PodFailed && pod.DeletionTimestamp == nil
+		return named && lacksNode && isRank(slot.Role) && inRange(job, slot) && life == lifeIn(job, memory, slot) && !memory[slot.Role].Started.Has(slot.Index)
+	})
+}
