@@ -2,6 +2,7 @@ package transcript_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +40,9 @@ var faults = []struct {
 	{file: "deleted-by-hand", pod: "worker-1", steps: []step{isDeleted}},
 	{file: "drained", pod: "master-0", steps: []step{func(w *world.World, pod *corev1.Pod) { w.Drain(world.User, pod, "EvictionByEvictionAPI") }}},
 	{file: "storage-evicted", pod: "worker-0", steps: []step{func(w *world.World, pod *corev1.Pod) { w.Evict(pod) }, later, isDeleted}},
+	{file: "evicted-busy-06", pod: "worker-0", steps: []step{func(w *world.World, pod *corev1.Pod) { w.EvictInTwo(pod) }}},
+	{file: "evicted-busy-07", pod: "worker-0", steps: []step{func(w *world.World, pod *corev1.Pod) { w.EvictInTwo(pod) }},
+		prepare: func(w *world.World, _ *corev1.Pod) { w.Chance, w.Habits.Forgetful = rand.New(rand.NewPCG(1, 1)), 1 }},
 	{file: "rebooted", pod: "worker-0", steps: []step{func(w *world.World, pod *corev1.Pod) { w.Reboot(pod.Spec.NodeName) }}},
 	{file: "no-such-command", pod: "worker-0", steps: []step{later, isDeleted}, prepare: func(w *world.World, pod *corev1.Pod) {
 		w.Unstartable[pod.Spec.Hostname] = true

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -94,20 +95,21 @@ func (v *Version) Pod(job *v1alpha1.TrainingJob) (*corev1.Pod, error) {
 			pod.Status.Phase = corev1.PodPhase(part)
 			continue
 		}
-		if err := read(pod, strings.Fields(part)); err != nil {
+		facts, message, _ := strings.Cut(part, " says ")
+		if err := read(pod, strings.Fields(facts), message); err != nil {
 			return nil, fmt.Errorf("%q: %w", part, err)
 		}
 	}
 	return pod, nil
 }
 
-// read reads one part of a line.
-func read(pod *corev1.Pod, words []string) error {
+// read reads one part of a line, and the message that ends it.
+func read(pod *corev1.Pod, words []string, message string) error {
 	switch words[0] {
 	case "on":
 		pod.Spec.NodeName = words[1]
 	case "reason":
-		pod.Status.Reason = words[1]
+		pod.Status.Reason, pod.Status.Message = words[1], message
 	case "ready":
 		is(pod, corev1.PodReady, "", metav1.Time{})
 	case "restarting-all":
@@ -125,9 +127,9 @@ func read(pod *corev1.Pod, words []string) error {
 		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &by, &grace
 		return err
 	case "init":
-		return add(&pod.Status.InitContainerStatuses, words[1:])
+		return add(&pod.Status.InitContainerStatuses, words[1:], message)
 	case "container":
-		return add(&pod.Status.ContainerStatuses, words[1:])
+		return add(&pod.Status.ContainerStatuses, words[1:], message)
 	default:
 		return errors.New("no such word")
 	}
@@ -138,30 +140,53 @@ func is(pod *corev1.Pod, kind corev1.PodConditionType, reason string, since meta
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, Reason: reason, LastTransitionTime: since})
 }
 
-// add reads a container's state.
-func add(list *[]corev1.ContainerStatus, words []string) error {
+// add reads a container's state, and how it ended before.
+func add(list *[]corev1.ContainerStatus, words []string, message string) error {
 	c := corev1.ContainerStatus{Name: words[0]}
+	if at := slices.Index(words, "restarts"); at > 0 {
+		count, err := strconv.ParseInt(words[at+1], 10, 32)
+		if err != nil {
+			return err
+		}
+		c.RestartCount = int32(count)
+	}
+	if at := slices.Index(words, "last"); at > 0 {
+		last, err := end(words[at+1:])
+		if err != nil {
+			return err
+		}
+		c.LastTerminationState.Terminated = last
+	}
 	switch words[1] {
 	case "waiting":
 		c.State.Waiting = &corev1.ContainerStateWaiting{Reason: words[2]}
 	case "runs":
 		c.State.Running = &corev1.ContainerStateRunning{}
 	case "exit":
-		code, err := strconv.ParseInt(words[2], 10, 32)
+		ended, err := end(words[2:])
 		if err != nil {
 			return err
 		}
-		c.State.Terminated = &corev1.ContainerStateTerminated{ExitCode: int32(code), Reason: words[3]}
-		if words[4] != "unknown" {
-			if c.State.Terminated.FinishedAt, err = second(words[4]); err != nil {
-				return err
-			}
-		}
+		ended.Message = message
+		c.State.Terminated = ended
 	default:
 		return errors.New("no such state")
 	}
 	*list = append(*list, c)
 	return nil
+}
+
+// end reads "<code> <reason> <second|unknown>".
+func end(words []string) (*corev1.ContainerStateTerminated, error) {
+	code, err := strconv.ParseInt(words[0], 10, 32)
+	if err != nil {
+		return nil, err
+	}
+	ended := &corev1.ContainerStateTerminated{ExitCode: int32(code), Reason: words[1]}
+	if words[2] != "unknown" {
+		ended.FinishedAt, err = second(words[2])
+	}
+	return ended, err
 }
 
 func second(text string) (metav1.Time, error) {

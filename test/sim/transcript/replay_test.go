@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
@@ -53,6 +54,8 @@ type replay struct {
 	// ending are the pods whose last version was told to end, lives those of a recorded name that the product has given another life.
 	ending map[string]bool
 	lives  map[string]state.Life
+	// ends are when the product first saw each pod's end.
+	ends map[types.UID]time.Time
 	// notReady are the nodes that are not ready, and since when.
 	notReady map[string]time.Duration
 	now      time.Duration
@@ -76,7 +79,10 @@ func newReplay(t *testing.T, i *transcript.Incident) *replay {
 		}
 		options = append(options, builder.Replicas(builder.Role(strings.ToLower(name)), n))
 	}
-	r := &replay{t: t, job: builder.Job("j", options...), pods: map[string]*corev1.Pod{}, ending: map[string]bool{}, lives: map[string]state.Life{}, notReady: map[string]time.Duration{}}
+	r := &replay{
+		t: t, job: builder.Job("j", options...), pods: map[string]*corev1.Pod{}, ending: map[string]bool{}, lives: map[string]state.Life{},
+		ends: map[types.UID]time.Time{}, notReady: map[string]time.Duration{},
+	}
 	r.decide(0)
 	return r
 }
@@ -141,9 +147,21 @@ func (r *replay) snapshot() *state.Snapshot {
 		if !named {
 			r.t.Fatalf("%s is no pod of the job", name)
 		}
+		r.see(&p)
 		options = append(options, func(o *state.Observed) { o.Pods = append(o.Pods, p) })
 	}
 	return builder.Snapshot(r.job, options...)
+}
+
+// see dates the pod's end by when the product first saw it, as an operator does: a kubelet may report no time.
+func (r *replay) see(p *state.Pod) {
+	if p.Exit == nil {
+		return
+	}
+	if r.ends[p.UID].IsZero() {
+		r.ends[p.UID] = builder.Epoch.Add(r.now)
+	}
+	p.EndSeen = r.ends[p.UID]
 }
 
 // found returns what the product has made of the recording, as testdata writes it.
