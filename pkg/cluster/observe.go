@@ -79,12 +79,12 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 	return s, nil
 }
 
-// seeEnds dates the ends of the pods by when this process of the operator first saw them.
+// seeEnds dates the ends of the pods by when this process of the operator first saw them, of an eviction by its first version.
 func (m *jobMemo) seeEnds(o *state.Observed) {
 	var ends map[types.UID]time.Time
 	for i := range o.Pods {
 		p := &o.Pods[i]
-		if p.Exit == nil {
+		if p.Exit == nil && p.Rejected.Reason == "" {
 			continue
 		}
 		if ends == nil {

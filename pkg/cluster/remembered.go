@@ -48,6 +48,9 @@ func (c *Cluster) PodChanged(was, is *corev1.Pod) {
 			m.ended[p.UID] = p
 		case is != nil && p.Deleted.IsZero(): // it runs again in its pod
 			delete(m.ended, p.UID)
+		case is != nil && hasEnded: // only its kubelet adds to its end
+			p.Deleted, p.EndsBy, p.EndSeen = time.Time{}, time.Time{}, ended.EndSeen
+			m.ended[p.UID] = p
 		case is != nil:
 		case is == nil && hasEnded:
 			m.gone[pod.Name] = ended

@@ -47,15 +47,19 @@ func wasTakenAway(s *state.Snapshot, p *state.Pod) bool {
 }
 
 // wasEvictedForNode reports whether the kubelet evicted the pod for the sake of its node. A kubelet that starts under pressure reports it in these words
-// alone, after it has ended the containers.
+// alone ("Pod was rejected: The node had condition: [DiskPressure]."), after it has ended the containers.
+// Source: k8s.io/kubernetes/pkg/kubelet/eviction, and kubelet.go.
 func wasEvictedForNode(p *state.Pod) bool {
-	return p.Rejected.Reason == evicted && (strings.HasPrefix(p.Rejected.Message, "The node had condition") || strings.HasPrefix(p.Rejected.Message, "The node was low"))
+	return wasEvicted(p) && (strings.Contains(p.Rejected.Message, "The node had condition") || strings.Contains(p.Rejected.Message, "The node was low"))
 }
+
+// wasEvicted reports whether the kubelet ended the pod because it, or all pods of the node, used too much.
+func wasEvicted(p *state.Pod) bool { return p.Rejected.Reason == evicted }
 
 // wasForgotten reports whether the kubelet does not know how the container ended: its node was rebooted, or its runtime lost it. A
 // kubelet that evicts a pod knows that it ended it.
 func wasForgotten(p *state.Pod) bool {
-	return p.Exit != nil && ReasonOf(p.Exit.Reason).IsForgotten && p.Rejected.Reason != evicted
+	return p.Exit != nil && ReasonOf(p.Exit.Reason).IsForgotten && !wasEvicted(p)
 }
 
 // isPermanent reports whether a restart cannot mend the exit code. It never mends 126 and 127 (the command cannot be run) and 93 (by which

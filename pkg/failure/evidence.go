@@ -113,7 +113,7 @@ func evidence(s *state.Snapshot, incident *v1alpha1.Incident) *Incident {
 func lateFailure(s *state.Snapshot, incident *v1alpha1.Incident, n int) *Incident {
 	p := &s.Pods[n]
 	ended := asEnded(s, incident, p)
-	isOnlyDeleted := ended.Exit == nil && !wasTakenAway(s, &ended)
+	isOnlyDeleted := ended.Exit == nil && !wasTakenAway(s, &ended) && !wasEvicted(p)
 	if isOnlyDeleted || !isEndedBy(s, incident, p) || wasReplacedBefore(s, incident, n) {
 		return nil
 	}
@@ -128,11 +128,12 @@ func lateFailure(s *state.Snapshot, incident *v1alpha1.Incident, n int) *Inciden
 }
 
 // endedItself reports whether the program ended before the restart, with which the operator ends all others. In a pod with a request to end it has to
-// end more than a second before, because clocks differ, and not long before, because then a clock is wrong. A deletion ends no program by a lack of
-// memory.
+// end more than a second before, because clocks differ, and not long before, because then a clock is wrong; and not by SIGTERM, nor beside a hang or a
+// deadline, before which all ranks ran. A deletion ends no program by a lack of memory, and no kubelet evicts what has ended.
 func endedItself(incident *v1alpha1.Incident, p *state.Pod) bool {
 	before := incident.RestartTime.Sub(p.Exit.Time.Truncate(time.Second))
-	return !wasToldToEnd(p) || p.Exit.Reason == outOfMemory || before > time.Second && before <= clocksAgree
+	isBefore := before > time.Second && before <= clocksAgree && p.Exit.Code != 128+15 && incident.ExitCode != nil
+	return !wasToldToEnd(p) || p.Exit.Reason == outOfMemory || wasEvicted(p) || isBefore
 }
 
 // wasToldToEnd reports whether the pod's process got a request to end: by a deletion, or for another process in the same pod.

@@ -241,7 +241,7 @@ func TestAParameterServerExplainsItsWorkersFailures(t *testing.T) {
 	}
 	exits := lostPS(40*second, "Error")
 	exits.Cause, exits.Charged = v1alpha1.CauseRetryable, true
-	early := incident(ofScope(v1alpha1.ScopeReplica), func(i *v1alpha1.Incident) { i.RestartTime = builder.Time(29 * second) })
+	early := incident(ofScope(v1alpha1.ScopeReplica), func(i *v1alpha1.Incident) { i.Time, i.RestartTime = builder.Time(23*second), builder.Time(24*second) })
 	narrow := lostPS(40*second, "NodeLost")
 	narrow.Scope = v1alpha1.ScopeReplica
 	free := []string{"worker-0 Retryable Error free"}
@@ -258,7 +258,7 @@ func TestAParameterServerExplainsItsWorkersFailures(t *testing.T) {
 		{"a drain that came first", incident(ofScope(v1alpha1.ScopeReplica)), lostPS(30*second, "EvictionByEvictionAPI"), free},
 		{"a drain that came later", incident(ofScope(v1alpha1.ScopeReplica)), lostPS(31*second, "EvictionByEvictionAPI"), nil},
 		{"one that exits seconds later", incident(ofScope(v1alpha1.ScopeReplica)), exits, free},
-		{"one that exits after more than five seconds", early, exits, nil},
+		{"one that exits after more than ten seconds", early, exits, nil},
 		{"one that is replaced alone explains nothing", incident(ofScope(v1alpha1.ScopeReplica)), narrow, nil},
 		{"a restart of the whole job was no consequence", whole, lostPS(40*second, "NodeLost"), nil},
 		{"a restart in an earlier attempt was none", ofBefore, lostPS(40*second, "NodeLost"), nil},

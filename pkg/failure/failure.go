@@ -78,11 +78,13 @@ func brokeAt(s *state.Snapshot, p *state.Pod) time.Time {
 	at := state.Earliest(p.Deleted, p.Disruption.Time)
 	if p.Exit != nil {
 		at = state.Earliest(at, endedAt(s, p))
+	} else {
+		at = state.Earliest(at, p.Finished)
 	}
 	if node, _ := s.NodeTrouble(p); s.IsLost(p) {
 		at = state.Earliest(at, node.Since)
 	}
-	if at = state.Earliest(at, p.Finished); at.IsZero() {
+	if at.IsZero() {
 		return s.Now
 	}
 	return at
@@ -96,6 +98,14 @@ func endedAt(s *state.Snapshot, p *state.Pod) time.Time {
 		return p.Exit.Time
 	}
 	return p.EndSeen
+}
+
+// SeenAt returns when the operator first saw the replica's pod ended; zero if it has not.
+func SeenAt(s *state.Snapshot, f *v1alpha1.Failure) time.Time {
+	if r := s.Replica(SlotOf(f)); r != nil && cmp.Or(r.Pod, r.Last) != nil {
+		return cmp.Or(r.Pod, r.Last).EndSeen
+	}
+	return time.Time{}
 }
 
 // Describe returns the failure as a clause: "worker-1 on gpu-3 lost its node (NodeLost: not ready for 15s)". WithMessage adds the program's

@@ -2,6 +2,7 @@ package failure_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -58,6 +59,9 @@ func isTie(a, b end) bool {
 	}
 	return a.at == b.at && (a.shows == b.shows || byWords(a) == byWords(b))
 }
+
+// isAsked reports whether the end is that of a program that had a request to end.
+func (e end) isAsked() bool { return e.code == 143 && e.reason == "" }
 
 func (e end) options() []builder.PodOption {
 	if e.reason == "Evicted" {
@@ -130,7 +134,8 @@ func TestTheRankNamedDoesNotDependOnWhatIsSeenFirst(t *testing.T) {
 		for seenFirst := range ends {
 			for _, isDeleted := range []bool{false, true} {
 				got := namedLate(t, ends, seenFirst, isDeleted)
-				if got != want && !isTie(ends[got], ends[want]) {
+				isUnknown := isDeleted && slices.ContainsFunc(ends, end.isAsked) // a deletion ends programs so, too
+				if got != want && !isUnknown && !isTie(ends[got], ends[want]) {
 					t.Fatalf("seed %d: %+v: at once worker-%d; if worker-%d is seen first, worker-%d (deleted: %t)", seed, ends, want, seenFirst, got, isDeleted)
 				}
 				if got != want {

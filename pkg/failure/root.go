@@ -24,6 +24,9 @@ func First(s *state.Snapshot, ends []Incident) *Incident {
 	for _, explains := range []func(f *v1alpha1.Failure) bool{
 		func(f *v1alpha1.Failure) bool { return explainsFailure(s, f, began) },
 		func(f *v1alpha1.Failure) bool {
+			return IsOfProgram(&first) && f.Reason == evicted && !f.Time.After(began.Add(clocksAgree))
+		},
+		func(f *v1alpha1.Failure) bool {
 			return IsOfProgram(&first) && f.Reason == outOfMemory && !f.Time.After(first.Time.Add(time.Second))
 		},
 		func(f *v1alpha1.Failure) bool {

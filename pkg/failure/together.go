@@ -1,6 +1,7 @@
 package failure
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -8,13 +9,14 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// togetherFor is how long after an incident other replicas may end as part of it.
-const togetherFor = 5 * time.Second
+// togetherFor is how long after an incident the end of another replica may show as part of it: peers end within 5 s, and busy kubelets report up to
+// 5 s later.
+const togetherFor = 10 * time.Second
 
 // join makes one incident of the ends of replicas that restart without the whole job. Replicas share a file server, a network, a data set and
 // parameter servers, and the agents of torchrun end together. One fault must not use up a budget that is meant for one fault after another.
 //
-//	worker-3 ends   the operator sees it: incident, charged       5 s later
+//	worker-3 ends   the operator sees it: incident, charged      10 s later
 //	      |------------------|----------------------------------------|
 //	         worker-5 ends too      worker-0 ends, whose life began
 //	         and is seen with it    before the incident: both are part of it, not charged
@@ -67,7 +69,7 @@ func Latest(s *state.Snapshot, incident *Incident) *v1alpha1.Incident {
 // isPart reports whether the end is within seconds of a known incident of replicas, in a life that began before it. The operator may see it
 // later, and clocks of nodes may differ: it came in time by either.
 func isPart(s *state.Snapshot, end *Incident, known *v1alpha1.Incident) bool {
-	isRecent := s.Now.Sub(known.RestartTime.Time) <= togetherFor || end.Time.Sub(known.Time.Time).Abs() <= togetherFor
+	isRecent := cmp.Or(SeenAt(s, &end.Failure), s.Now).Sub(known.RestartTime.Time) <= togetherFor || end.Time.Sub(known.Time.Time).Abs() <= togetherFor
 	isPresent := known.Attempt == s.Job.Status.Attempt && known.Scope != v1alpha1.ScopeJob
 	beganBefore := s.NextStart(SlotOf(&end.Failure)).Before(known.RestartTime.Time)
 	return isRecent && isPresent && beganBefore && isOneIncident(s, &Incident{Incident: *known}, end)

@@ -55,7 +55,7 @@ func TestReplicasThatEndTogetherAreOneIncident(t *testing.T) {
 		{"a rank of an elastic job, after the loss of a peer", lost(pytorch, outside), one, "worker-1 Retryable Replica joins"},
 		{"not a worker that needs no other", lost(), one, "worker-1 Retryable Replica charged"},
 		{"another end within seconds", job(known(27 * second)), one, "worker-1 Retryable Replica joins"},
-		{"one that comes later", job(known(20 * second)), one, "worker-1 Retryable Replica charged"},
+		{"one that comes later", job(known(19 * second)), one, "worker-1 Retryable Replica charged"},
 		{"one that was within seconds, and is seen later", job(known(27 * second)), append(one, builder.Now(60*second)), "worker-1 Retryable Replica joins"},
 		{"another end, when the first runs again", job(known(27 * second)), append(one, builder.Running("worker", 3)), "worker-1 Retryable Replica joins"},
 		{"the new life of a replica of the incident", job(known(27*second),

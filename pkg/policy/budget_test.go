@@ -117,7 +117,7 @@ func TestAnEvaluatorThatEndsWithAnotherIsPartOfItsIncident(t *testing.T) {
 	}
 	check(t, []judgeCase{
 		{"it is replaced beyond the budget", job(evaluator(27 * second)), ends(1), restart(0, "evaluator-1 Retryable Replica joins")},
-		{"it is left after another incident", job(evaluator(20 * second)), ends(1), judged{}},
+		{"it is left after another incident", job(evaluator(19 * second)), ends(1), judged{}},
 		{"it is left after a fatal exit", job(evaluator(27 * second)), ends(127), judged{}},
 	})
 }

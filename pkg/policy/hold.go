@@ -1,8 +1,8 @@
 package policy
 
 import (
-	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,7 +14,7 @@ import (
 
 // holds delay the ruling on a failure. Each returns nil if it does not, and otherwise when the delay ends. They are applied in this order,
 // and the first that delays the ruling wins.
-var holds = []func(*state.Snapshot, *Ruling) (held *Ruling, until time.Time){waitForStart, waitForPeers, waitForCheckpoint}
+var holds = []func(*state.Snapshot, *Ruling) (held *Ruling, until time.Time){waitForStart, waitForPeers, waitForKubelet, waitForCheckpoint}
 
 // waitForStart holds a restart while another member of the attempt is still starting. Impatient ranks must not end an attempt
 // that never ran: a slow image would restart the job for ever. The wait ends at startupDeadlineSeconds, or when a user requests a
@@ -76,13 +76,34 @@ func waitForPeers(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.T
 		"%s; the job waits a moment for the exits of its peers.", failure.Describe(f)))}, until
 }
 
+// waitForKubelet holds a ruling that would end a pod of whose end its kubelet has yet to report the rest, up to two seconds later. A deleted pod
+// never gets it.
+func waitForKubelet(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.Time) {
+	r := s.First(func(r *state.Replica) bool {
+		isEnded := ruling.Kind == Fail || slices.ContainsFunc(ruling.Restarts, func(i failure.Incident) bool { return failure.Covers(&i.Incident, r.Slot) })
+		return isEnded && isUnexplained(r.Pod) && s.Now.Before(r.Pod.EndSeen.Add(gatherFor))
+	})
+	if r == nil {
+		return nil, time.Time{}
+	}
+	return &Ruling{Kind: Hold, Reason: v1alpha1.ReasonRestartHeld, Message: failure.WithMessage(ruling.Failure, fmt.Sprintf(
+		"%s; the job waits a moment for the kubelet to report why %s ended.", failure.Describe(ruling.Failure), r.Slot))}, r.Pod.EndSeen.Add(gatherFor)
+}
+
+// isUnexplained reports whether the kubelet has yet to report the rest of the pod's end: how its containers ended, after it called the pod Failed; or
+// why the process had a request to end, if no deletion shows that. A kubelet that starts under pressure gives that reason with the phase.
+func isUnexplained(p *state.Pod) bool {
+	if p == nil || p.Phase != corev1.PodRunning || !p.Deleted.IsZero() || p.Left {
+		return false
+	}
+	wasAsked := p.Exit != nil && p.Exit.Main && p.Exit.Code == 128+15 && p.Disruption.Reason == ""
+	return wasAsked || p.Rejected.Reason != "" && p.Exit == nil
+}
+
 // exitedAt returns the second in which the failed replica exited by the clock of its node, or, if that is not one of the last seconds before the
 // operator saw the exit, when it saw it: the clock is wrong, or the kubelet late.
 func exitedAt(s *state.Snapshot, f *v1alpha1.Failure) time.Time {
-	at, seen := f.Time.Truncate(time.Second), time.Time{}
-	if r := s.Replica(failure.SlotOf(f)); r != nil && cmp.Or(r.Pod, r.Last) != nil {
-		seen = cmp.Or(r.Pod, r.Last).EndSeen
-	}
+	at, seen := f.Time.Truncate(time.Second), failure.SeenAt(s, f)
 	if !seen.IsZero() && (at.After(seen) || at.Before(seen.Add(-gatherFor))) {
 		return seen
 	}

@@ -156,7 +156,7 @@ func waitsForOneWithoutNode(s *state.Snapshot, o *failure.Incident) bool {
 		return false
 	}
 	return s.Any(func(r *state.Replica) bool {
-		lacksNode := r.Pod != nil && r.Pod.Phase == corev1.PodPending && r.Pod.Node == "" && r.Pod.Deleted.IsZero()
+		lacksNode := r.Pod != nil && r.Pod.Phase == corev1.PodPending && r.Pod.Node == "" && r.Pod.Exit == nil && r.Pod.Deleted.IsZero()
 		return state.IsMember(&s.Job.Spec, r.Slot.Role) && lacksNode && !s.Memory[r.Slot.Role].Started.Has(r.Slot.Index)
 	})
 }

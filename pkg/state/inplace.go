@@ -16,7 +16,7 @@ import (
 // restartsInPlace reports whether the kubelet starts the ended container again in its pod, as the container's own restart
 // policy or rules say. A pod that has ended as a whole starts nothing again.
 func restartsInPlace(pod *corev1.Pod, status *corev1.ContainerStatus) bool {
-	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+	if isOver(pod) {
 		return false
 	}
 	if slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {

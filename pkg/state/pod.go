@@ -34,7 +34,7 @@ type Pod struct {
 	// Exit is the end of the container that decides, with an exit code other than 0, for good; nil if it has not ended so. That is the
 	// main container, and of a pod that fails before it begins the init container that failed.
 	Exit *Exit
-	// EndSeen is when this process of the operator first saw Exit; zero without one.
+	// EndSeen is when this process of the operator first saw Exit or Rejected; zero without both.
 	EndSeen time.Time
 	// SideExits are such ends of the other containers, earliest first. They break the replica only if a rule names the container.
 	SideExits []Exit

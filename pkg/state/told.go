@@ -68,7 +68,7 @@ func (p *Pod) readTold(pod *corev1.Pod) {
 	p.Told, p.Former = told.Process != "", told.From
 	switch {
 	case told.Process == "":
-	case main.ContainerID != told.Process && (main.ContainerID != "" || !p.CanRun()):
+	case main.ContainerID != told.Process && (main.ContainerID != "" || isOver(pod)):
 		p.Life, p.Created = told.Life, told.Time
 	case p.CanRun():
 		p.Life, p.Created, p.Restarting = told.Life, told.Time, true
@@ -76,6 +76,11 @@ func (p *Pod) readTold(pod *corev1.Pod) {
 	default:
 		p.Life, p.Left = told.From, true
 	}
+}
+
+// isOver reports whether the pod has ended, though its kubelet may have yet to say how each container did.
+func isOver(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 // Lives are the lives of the processes of a pod's main container.

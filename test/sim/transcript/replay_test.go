@@ -155,7 +155,7 @@ func (r *replay) snapshot() *state.Snapshot {
 
 // see dates the pod's end by when the product first saw it, as an operator does: a kubelet may report no time.
 func (r *replay) see(p *state.Pod) {
-	if p.Exit == nil {
+	if p.Exit == nil && p.Rejected.Reason == "" {
 		return
 	}
 	if r.ends[p.UID].IsZero() {

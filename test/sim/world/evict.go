@@ -94,6 +94,7 @@ func (w *World) closeStarted() {
 		pod := w.Pods()[at]
 		isDue := HasEnded(pod) && w.Clock.Since(w.endedAt[uid]) >= time.Second
 		if isDue {
+			w.say("kubelet: %s was evicted at start", pod.Name)
 			w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
 				callEvicted(pod)
 				pod.Status.Message = "The node had condition: [DiskPressure]. "
