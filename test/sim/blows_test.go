@@ -135,7 +135,7 @@ var blows = []blow{
 	}},
 	{name: "node deleted", is: free, fits: isNeeded, deal: func(_ *drill, r *run, pod *corev1.Pod) { r.DeleteNode(pod.Spec.NodeName) }},
 	{name: "node pressure", is: free, breaksNode: true, fits: isNeeded, deal: func(_ *drill, r *run, pod *corev1.Pod) { r.EvictForNode(pod) }},
-	{name: "kubelet starts under pressure", is: free, breaksNode: true, fits: isNeeded, deal: func(_ *drill, r *run, pod *corev1.Pod) { r.EvictAtStart(pod) }},
+	{name: "kubelet starts under pressure", is: free, breaksNode: true, fits: isNeeded, deal: func(_ *drill, r *run, pod *corev1.Pod) { r.EvictAtStart(pod.Spec.NodeName) }},
 	{name: "reboot", is: free, countsFor: true, fits: isNeeded, deal: func(_ *drill, r *run, pod *corev1.Pod) { r.Reboot(pod.Spec.NodeName) }},
 }
 

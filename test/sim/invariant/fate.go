@@ -177,7 +177,7 @@ func failedCheck(pod *corev1.Pod) bool {
 
 // isForNode reports whether the kubelet has ended the pod for the sake of its node.
 func isForNode(pod *corev1.Pod) bool {
-	if pod.Status.Reason == "Evicted" && strings.HasPrefix(pod.Status.Message, "The node had condition") {
+	if pod.Status.Reason == "Evicted" && strings.Contains(pod.Status.Message, "The node had condition") {
 		return true
 	}
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {

@@ -43,6 +43,9 @@ var faults = []struct {
 	{file: "evicted-busy-06", pod: "worker-0", steps: []step{func(w *world.World, pod *corev1.Pod) { w.EvictInTwo(pod) }}},
 	{file: "evicted-busy-07", pod: "worker-0", steps: []step{func(w *world.World, pod *corev1.Pod) { w.EvictInTwo(pod) }},
 		prepare: func(w *world.World, _ *corev1.Pod) { w.Chance, w.Habits.Forgetful = rand.New(rand.NewPCG(1, 1)), 1 }},
+	{file: "evicted-for-node", pod: "worker-1", steps: []step{func(w *world.World, pod *corev1.Pod) { w.EvictForNode(pod) }},
+		prepare: func(w *world.World, _ *corev1.Pod) { w.Chance, w.Habits.Forgetful = rand.New(rand.NewPCG(1, 1)), 1 }},
+	{file: "evicted-at-start-01", pod: "worker-1", steps: []step{func(w *world.World, pod *corev1.Pod) { w.EvictAtStart(pod.Spec.NodeName) }}},
 	{file: "rebooted", pod: "worker-0", steps: []step{func(w *world.World, pod *corev1.Pod) { w.Reboot(pod.Spec.NodeName) }}},
 	{file: "no-such-command", pod: "worker-0", steps: []step{later, isDeleted}, prepare: func(w *world.World, pod *corev1.Pod) {
 		w.Unstartable[pod.Spec.Hostname] = true
@@ -92,7 +95,7 @@ func TestKubelet(t *testing.T) {
 			if diff := cmp.Diff(recorded.words, simulated.words); diff != "" {
 				t.Errorf("(-recorded +simulated):\n%s", diff)
 			}
-			if took, real := simulated.closing, recorded.closing; (took == 0) != (real == 0) || took > 2*time.Second || real > 2*time.Second {
+			if took, real := simulated.closing, recorded.closing; (took == 0) != (real == 0) || took > 3*time.Second || real > 3*time.Second {
 				t.Errorf("the pod is reported as ended %v after its container, a real one after %v", took, real)
 			}
 		})
@@ -160,7 +163,13 @@ func (s *story) add(at time.Duration, pod *corev1.Pod) {
 			words = append(words, "taken by "+c.Reason)
 		}
 	}
+	if pod.Status.Phase == corev1.PodRunning && len(pod.Status.ContainerStatuses) == 0 {
+		words = append(words, "containers unknown")
+	}
 	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if before := c.LastTerminationState.Terminated; before != nil {
+			words = append(words, fmt.Sprintf("%s exited %d %s before", c.Name, before.ExitCode, before.Reason))
+		}
 		if end := c.State.Terminated; end != nil {
 			words = append(words, fmt.Sprintf("%s exited %d %s, at a known time %t", c.Name, end.ExitCode, end.Reason, !end.FinishedAt.IsZero()))
 		}

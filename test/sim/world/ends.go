@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -89,19 +88,10 @@ func (w *World) startAgain(pod *corev1.Pod) {
 }
 
 // Exit ends the processes of a pod with a code: the first container, and with it the others, but that of a pod that goes on by
-// itself. Its kubelet reports that at once, or within Late.
+// itself.
 func (w *World) Exit(pod *corev1.Pod, code int32, message string) {
 	w.say("kubelet: %s exits with %d", pod.Name, code)
-	r := report{process: processOf(pod), name: pod.Name, end: end{code, message}, at: w.Clock.Now()}
-	if w.Habits.Late == 0 || !runs(pod) {
-		w.exited(pod, r)
-		return
-	}
-	r.due = r.at.Add(time.Duration(w.Chance.Int64N(int64(w.Habits.Late))))
-	w.reports = append(w.reports, r)
-	if code != 0 {
-		w.breaks(pod)
-	}
+	w.report(pod, report{process: processOf(pod), name: pod.Name, end: end{code, message}, at: w.Clock.Now()})
 }
 
 // exited reports an end. A kubelet tells it of the containers first and of the pod a second later; of both at once if the pod was told to end,

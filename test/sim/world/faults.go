@@ -173,6 +173,8 @@ type report struct {
 	due  time.Time
 	end  end
 	at   time.Time
+	// first is what the kubelet writes first of a pod that it evicts; nil of an exit.
+	first func(*corev1.Pod)
 }
 
 // tell has the kubelets report the ends whose time has come.
@@ -192,8 +194,30 @@ func (w *World) tell() {
 		case w.isDown(pod.Spec.NodeName):
 			w.reports = append(w.reports, r)
 		default:
-			w.exited(pod, r)
+			w.shows(pod, r)
 		}
+	}
+}
+
+// shows writes the first version of an end.
+func (w *World) shows(pod *corev1.Pod, r report) {
+	if r.first != nil {
+		w.writePod(Kubelet, pod, r.first)
+		return
+	}
+	w.exited(pod, r)
+}
+
+// report has the kubelet report an end at once, or within Late. What needs the process notices now.
+func (w *World) report(pod *corev1.Pod, r report) {
+	if w.Habits.Late == 0 || !runs(pod) {
+		w.shows(pod, r)
+		return
+	}
+	r.due = r.at.Add(time.Duration(w.Chance.Int64N(int64(w.Habits.Late))))
+	w.reports = append(w.reports, r)
+	if r.first != nil || r.end.code != 0 {
+		w.breaks(pod)
 	}
 }
 

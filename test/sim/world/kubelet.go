@@ -30,7 +30,7 @@ func (w *World) move(pod *corev1.Pod) {
 	switch {
 	case pod.Spec.NodeName == "":
 		w.place(pod)
-	case w.isDown(pod.Spec.NodeName) || w.unreported(pod) || HasEnded(pod) && slices.Contains(w.closings, pod.UID):
+	case w.isDown(pod.Spec.NodeName) || w.unreported(pod) || w.isClosing(pod):
 	case IsOver(pod):
 		w.letGo(pod)
 	case isEnding(pod):

@@ -96,7 +96,7 @@ type World struct {
 	// reports are the ends that kubelets have yet to report.
 	reports []report
 	// closings are the pods whose kubelet ended them as it started, and has yet to say why.
-	closings []types.UID
+	closings []closing
 	// ended are the processes that a fault has ended.
 	stopped, ended map[process]bool
 	// pages are the progress pages, by pod.
@@ -114,7 +114,7 @@ type Habits struct {
 	Following int
 	// SideCarCode is how side-cars end with the main container, and InitCode how init containers fail; 0 is 1 of a preflight check, 5 of others.
 	SideCarCode, InitCode int32
-	// Late is within which time a kubelet reports the end of a process; 0 is at once.
+	// Late is within which time a kubelet reports the end of a process, or that it evicts a pod; 0 is at once.
 	Late time.Duration
 	// Lazy is how slowly pods end that were told to: one in so many moments.
 	Lazy int
@@ -133,7 +133,7 @@ type Habits struct {
 	BackOff time.Duration
 	// Spread is whether the scheduler takes a node in turn, whatever pods prefer: other preferences outweigh theirs.
 	Spread bool
-	// Forgetful is one in how many evictions whose kubelet loses the containers and never says when they ended; 0 for none.
+	// Forgetful is one in how many evictions in two versions whose kubelet loses the containers and never says when they ended; 0 for none.
 	Forgetful int
 }
 
