@@ -21,8 +21,6 @@ type Incident struct {
 	// Joins is another replica's incident that contains this end. It begins now, or began a few seconds ago. It is nil if the end begins an
 	// incident itself.
 	Joins *v1alpha1.Incident
-	// Likewise are the other replicas that ended in the same way, at about the same time.
-	Likewise []state.Slot
 	// InRow is the number of restarts in a row, this one included. NextStart is the time from which its lives may begin.
 	InRow     int32
 	NextStart time.Time

@@ -131,7 +131,7 @@ func Restarts(s *state.Snapshot, broken []Incident) []Incident {
 			return broken[apart : apart+1]
 		}
 		first := First(s, slices.DeleteFunc(slices.Clone(broken), func(incident Incident) bool { return !isWhole(incident) }))
-		first.Alike, first.Likewise = alike(broken, &first.Failure), endedAlike(&first.Failure, broken)
+		first.Alike = alike(broken, &first.Failure)
 		return []Incident{*first}
 	}
 	var apart []Incident

@@ -110,15 +110,3 @@ func EndedBeside(f *v1alpha1.Failure, p *state.Pod) bool {
 	return IsOfRank(f) && p.Exit != nil && p.Exit.Main && p.Exit.Code != 0 && p.Slot != SlotOf(f) && state.IsNeeded(p.Slot.Role) &&
 		p.Life.Attempt == int(f.Attempt) && p.Exit.Time.Sub(f.Time.Time).Abs() <= within
 }
-
-// endedAlike returns the replicas that broke as the failure did, at about the same time.
-func endedAlike(f *v1alpha1.Failure, broken []Incident) []state.Slot {
-	var list []state.Slot
-	for i := range broken {
-		if o := &broken[i].Failure; IsOfRank(f) && IsOfRank(o) && f.Container+o.Container == "" && SlotOf(o) != SlotOf(f) &&
-			exitCode(o) == exitCode(f) && o.Time.Sub(f.Time.Time).Abs() <= followsWithin {
-			list = append(list, SlotOf(o))
-		}
-	}
-	return list
-}

@@ -79,8 +79,8 @@ func TestTheRankWhoseWordsDoNotSpeakOfALostConnectionIsNamed(t *testing.T) {
 			if len(restarts) != 1 || restarts[0].Index != c.want {
 				t.Errorf("%s, %q: %+v, want worker-%d", name, words, restarts, c.want)
 			}
-			if c.want == 1 && (restarts[0].Alike != 0 || len(restarts[0].Likewise) != 2) {
-				t.Errorf("%s: %d alike, likewise %v; want none, and both", name, restarts[0].Alike, restarts[0].Likewise)
+			if c.want == 1 && restarts[0].Alike != 0 {
+				t.Errorf("%s: %d alike, want none", name, restarts[0].Alike)
 			}
 		}
 	}
@@ -101,7 +101,7 @@ func TestARankThatMetItsPeersIsNamedAlthoughTheyRefusedItAtFirst(t *testing.T) {
 					all = append(all, builder.Failed("worker", int(index), builder.ExitSaying(1, "Error", said), builder.At(30*second)))
 				}
 				s := builder.Snapshot(builder.Job("j", pytorch, builder.Workers(3)), all...)
-				if restarts := failure.Restarts(s, failure.Find(s)); len(restarts) != 1 || restarts[0].Index != culprit || len(restarts[0].Likewise) != 2 {
+				if restarts := failure.Restarts(s, failure.Find(s)); len(restarts) != 1 || restarts[0].Index != culprit {
 					t.Errorf("worker-%d ends with %q, the others with %q: %+v", culprit, end, words, restarts)
 				}
 			}

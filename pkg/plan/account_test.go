@@ -183,7 +183,7 @@ func TestANodeIsNotToldOfWhatTheProgramDidOnIt(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Incidents(exit),
 		builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "0:1"}))
 	var about []string
-	for _, e := range plan.Make(builder.Snapshot(job, builder.Failed("worker", 0, builder.Exit(1)))).Events {
+	for _, e := range plan.Make(builder.Snapshot(job, builder.Failed("worker", 0, builder.Exit(1), builder.At(60*second)), builder.Now(60*second))).Events {
 		if e.Reason == v1alpha1.EventNodeAvoided {
 			about = append(about, "the job"+e.Node)
 		}

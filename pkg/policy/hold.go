@@ -76,8 +76,8 @@ func waitForPeers(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.T
 		"%s; the job waits a moment for the exits of its peers.", failure.Describe(f)))}, until
 }
 
-// waitForKubelet holds a ruling that would end a pod of whose end its kubelet has yet to report the rest, up to two seconds later. A deleted pod
-// never gets it.
+// waitForKubelet holds a ruling that would delete a pod while its kubelet has yet to report the rest of its end, up to two seconds later. Of a deleted
+// pod that report never comes.
 func waitForKubelet(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.Time) {
 	r := s.First(func(r *state.Replica) bool {
 		isEnded := ruling.Kind == Fail || slices.ContainsFunc(ruling.Restarts, func(i failure.Incident) bool { return failure.Covers(&i.Incident, r.Slot) })

@@ -85,7 +85,7 @@ func restartMessage(s *state.Snapshot, incident *failure.Incident, number, limit
 		}
 		text += fmt.Sprintf(": %s, %s.", what, charge)
 	}
-	return failure.WithMessage(&incident.Failure, text+likewise(incident)+failure.Hint(&s.Job.Spec, &incident.Failure))
+	return failure.WithMessage(&incident.Failure, text+beside(s, incident)+failure.Hint(&s.Job.Spec, &incident.Failure))
 }
 
 // joinMessage describes an end that is part of an incident of the last seconds.
@@ -98,20 +98,22 @@ func joinMessage(incident *failure.Incident) string {
 		failure.Describe(&incident.Failure), failure.SlotOf(&incident.Joins.Failure), what))
 }
 
-// likewiseNamed is how many replicas a message names that ended in the same way.
-const likewiseNamed = 4
+// besideNamed is how many replicas a message names of those whose logs are kept as well.
+const besideNamed = 4
 
-// likewise names the replicas that ended in the same way. Their logs are kept as well.
-func likewise(incident *failure.Incident) string {
-	if len(incident.Likewise) == 0 {
+// beside names the replicas that ended by themselves at about the same time. Their logs are kept as well.
+func beside(s *state.Snapshot, incident *failure.Incident) string {
+	var names []string
+	for r := range s.Replicas() {
+		if incident.Scope == v1alpha1.ScopeJob && r.Pod != nil && failure.EndedBeside(&incident.Failure, r.Pod) {
+			names = append(names, r.Slot.String())
+		}
+	}
+	if len(names) == 0 {
 		return ""
 	}
-	var names []string
-	for _, slot := range incident.Likewise[:min(len(incident.Likewise), likewiseNamed)] {
-		names = append(names, slot.String())
-	}
-	text := " Likewise ended " + strings.Join(names, ", ")
-	if more := len(incident.Likewise) - likewiseNamed; more > 0 {
+	text := " Beside it ended " + strings.Join(names[:min(len(names), besideNamed)], ", ")
+	if more := len(names) - besideNamed; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	if text += ": "; incident.Alike > 0 {

@@ -133,7 +133,7 @@ func (d *drill) startOver(r *run) {
 	r.wait(100 * time.Second)
 	d.repair(r, true)
 	for range 4 {
-		r.wait(12 * time.Second)
+		r.wait(r.Habits.WarmUp + 12*time.Second) // a process that has not reported yet has shown no progress
 		pod := d.anyPod(r, restarts(1))
 		if pod == nil {
 			return
@@ -468,6 +468,7 @@ func (d *drill) impatience(r *run) {
 			}
 		}
 	}
+	r.wait(r.Habits.Late) // nothing shows that a rank gave up before, if its kubelet reports that after the node has come
 	clear(r.Homeless)
 	if r.Job().Status.ChargedRestarts > 0 {
 		d.fail(r, "22 blame is true: %s: ranks wait for one that finds no node, and are charged %d times", d.kind, r.Job().Status.ChargedRestarts)

@@ -332,6 +332,7 @@ func (s *storm) tick(r *run) {
 		s.meddle(r)
 	}
 	s.unkind.tick(s, r)
+	r.freeQuota()
 	r.deliver()
 	if s.silence != nil {
 		s.silence.tick(r)
@@ -587,7 +588,7 @@ func (s *storm) settle(r *run) {
 	clear(r.Deaf)
 	clear(r.NoImage)
 	clear(r.Leases.Mute)
-	r.Unreachable, r.Leases.Slow = false, 0
+	r.Unreachable, r.Leases.Slow, r.NoClaims = false, 0, false
 	for _, node := range nodes {
 		r.ReviveNode(node)
 		for _, kind := range monitored {
@@ -608,6 +609,7 @@ func (s *storm) settle(r *run) {
 		r.Tick(time.Second)
 		r.LetGo()
 		r.OpenGates()
+		r.freeQuota()
 		r.check.Served(i > followsWithin)
 		if i > followsWithin {
 			r.check.Due(calmSlack)

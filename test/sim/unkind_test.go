@@ -3,6 +3,7 @@ package sim_test
 import (
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -44,6 +45,13 @@ func (u *unkind) begin(r *run) {
 	r.Habits.InitCode = []int32{0, 1, 2, 137}[u.rng.IntN(4)]
 	if u.webhook = u.rng.IntN(6) == 0; u.webhook {
 		r.Count("webhook")
+	}
+	r.Habits.Forgetful = u.rng.IntN(2) * 2
+	if u.rng.IntN(6) == 0 {
+		r.Count("clocks apart")
+		for _, node := range nodes {
+			r.Skew[node] = time.Duration(u.rng.IntN(121)-60) * time.Minute
+		}
 	}
 }
 
@@ -129,6 +137,18 @@ var drawsOfJobs = []draw[func(*unkind) builder.JobOption]{
 				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}})
 		}))
 	}},
+	{"quota of a queue", func(*unkind) builder.JobOption {
+		return func(job *v1alpha1.TrainingJob) {
+			if metav1.GetControllerOf(job) == nil {
+				job.Finalizers = []string{v1alpha1.FinalizerQuota}
+			}
+		}
+	}},
+	{"watching check", func(*unkind) builder.JobOption {
+		return builder.EveryRole(builder.PodSpec(func(pod *corev1.PodSpec) {
+			pod.InitContainers = append(pod.InitContainers, corev1.Container{Name: "preflight-watch", Image: "check", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)})
+		}))
+	}},
 	{"host network", func(*unkind) builder.JobOption {
 		return func(job *v1alpha1.TrainingJob) {
 			if job.Spec.Framework != v1alpha1.MPI && job.Spec.Progress == nil { // else the container declares the port of the page
@@ -195,6 +215,9 @@ var deeds = []draw[func(*unkind, *storm, *run)]{
 	{"a device is tainted", func(u *unkind, _ *storm, r *run) {
 		u.withPod(r, func(pod *corev1.Pod) { r.Drain(world.NodeController, pod, "DeletionByDeviceTaintManager") })
 	}},
+	{"claims are missing", func(_ *unkind, _ *storm, r *run) { r.NoClaims = true }},
+	{"no claim is missing", func(_ *unkind, _ *storm, r *run) { r.NoClaims = false }},
+	{"a status is edited", func(_ *unkind, _ *storm, r *run) { r.EditStatus() }},
 	{"a pod is kept", func(u *unkind, _ *storm, r *run) { u.withPod(r, r.Keep) }},
 	{"no pod is kept", func(_ *unkind, _ *storm, r *run) { r.LetGo() }},
 	{"gates open", func(_ *unkind, _ *storm, r *run) { r.OpenGates() }},
@@ -240,6 +263,13 @@ func (u *unkind) withPod(r *run, do func(*corev1.Pod)) {
 	}
 	if len(some) > 0 {
 		do(some[u.rng.IntN(len(some))])
+	}
+}
+
+// freeQuota lets a deleted job go that holds the quota of a queue.
+func (r *run) freeQuota() {
+	if job := r.Job(); job != nil && job.DeletionTimestamp != nil && slices.Contains(job.Finalizers, v1alpha1.FinalizerQuota) {
+		r.ReleaseQuota()
 	}
 }
 

@@ -57,7 +57,7 @@ type Incident struct {
 	// +kubebuilder:validation:Enum=Replica;Role;Job
 	// +required
 	Scope RestartScope `json:"scope"`
-	// followers is the number of other replicas that restarted with it. Replicas and roles that restart without the whole job and end within 5 s
+	// followers is the number of other replicas that restarted with it. Replicas and roles that restart without the whole job and end within 10 s
 	// are one incident.
 	// +kubebuilder:validation:Minimum=0
 	// +optional

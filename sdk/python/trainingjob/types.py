@@ -525,7 +525,7 @@ class Incident(IncidentRequired, total=False):
 
     followers: int
     """followers is the number of other replicas that restarted with it. Replicas and roles that restart without the
-    whole job and end within 5 s are one incident."""
+    whole job and end within 10 s are one incident."""
 
     message: str
     """message is the end of the container's termination message. For a hang it shows where the ranks were."""

@@ -52,6 +52,8 @@ func (c *Checker) checkRestart(was, is *corev1.Pod, d *operator.Decision) {
 		c.violate("7 foreign objects: %s is restarted in place without a request", is.Name)
 	case restarting || !left.Before(life) || lifeNamed(t.From) != left:
 		c.violate("19 in place: %s, in life %v, is assigned %v from %s (the previous restart is under way: %t)", is.Name, left, life, t.From, restarting)
+	case isAvoidedAt(d.From, was.Spec.NodeName, d.At):
+		c.violate("22 blame is true: %s is restarted in place on %s, which the job avoids", is.Name, was.Spec.NodeName)
 	case was.Status.Phase != corev1.PodRunning || world.End(was) != nil || was.DeletionTimestamp != nil || t.Process != ledger.Process(was):
 		c.violate("19 in place: %s is %s, deleted %v, process %q, and is restarted from %q", is.Name, was.Status.Phase, was.DeletionTimestamp, ledger.Process(was), t.Process)
 	case is.Labels[v1alpha1.LabelAttempt] != strconv.Itoa(life.Attempt) || is.Labels[v1alpha1.LabelLife] != t.Life:

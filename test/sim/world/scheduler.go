@@ -24,7 +24,7 @@ func (w *World) schedule(pod *corev1.Pod) {
 // placeFor returns the next node for the pod, and takes a place there; "" if no node has one.
 func (w *World) placeFor(pod *corev1.Pod, free map[string]int) string {
 	nodes := slices.DeleteFunc(w.readyNodes(), func(name string) bool { return free[name] < 1 || scheduler.Excludes(pod, name) })
-	if w.NoNodes || w.Homeless[pod.Spec.Hostname] || len(nodes) == 0 {
+	if w.NoNodes || w.lacksClaim(pod) || w.Homeless[pod.Spec.Hostname] || len(nodes) == 0 {
 		return ""
 	}
 	node := scheduler.Place(pod, nodes, w.bound)
@@ -55,13 +55,22 @@ func (w *World) free() map[string]int {
 	return free
 }
 
+// lacksClaim reports whether the pod has a claim that is not there.
+func (w *World) lacksClaim(pod *corev1.Pod) bool {
+	return w.NoClaims && slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil })
+}
+
 func (w *World) tellNoPlace(pod *corev1.Pod) {
 	if len(pod.Status.Conditions) > 0 {
 		return // it has been told
 	}
+	why := "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
+	if w.lacksClaim(pod) {
+		why = `0/3 nodes are available: persistentvolumeclaim "data" not found. not found.`
+	}
 	w.writePod(Scheduler, pod, func(pod *corev1.Pod) {
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
-			Reason: corev1.PodReasonUnschedulable, Message: "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.", LastTransitionTime: w.second()}}
+			Reason: corev1.PodReasonUnschedulable, Message: why, LastTransitionTime: w.second()}}
 	})
 }
 

@@ -46,6 +46,18 @@ func (w *World) EditTrainingJob(change func(*v1alpha1.TrainingJobSpec)) {
 	w.must(&server.Request{User: User, Verb: server.Update, Kind: server.Jobs, Key: w.Key, Object: edited})
 }
 
+// EditStatus has a person write other words into the status.
+func (w *World) EditStatus() {
+	job := w.Job()
+	if job == nil || job.DeletionTimestamp != nil || job.Status.Phase == "" { // the operator has not written it yet
+		return
+	}
+	edited := job.DeepCopy()
+	edited.Status.Message, edited.Status.Ready = "edited", ""
+	w.say("user: edits the status")
+	w.must(&server.Request{User: User, Verb: server.Update, Kind: server.Jobs, Status: true, Key: w.Key, Object: edited})
+}
+
 // ReleaseQuota lets a deleted job go, as Kueue's adapter does when the status counts no active pod of the present generation. It reports whether
 // it has.
 func (w *World) ReleaseQuota() bool {

@@ -56,8 +56,8 @@ type World struct {
 	Racks map[string]string
 	// Unchecked is whether the first init containers of evaluators run on.
 	Unchecked bool
-	// NoNodes is whether the scheduler finds a place for no pod.
-	NoNodes bool
+	// NoNodes is whether the scheduler finds a place for no pod, and NoClaims for none with a claim: the claims are not there.
+	NoNodes, NoClaims bool
 	// Unreachable is whether the network keeps the operator from the pods, and Stopped whether their processes take connections and answer none.
 	Unreachable, Stopped bool
 	// Reading are the stacks that the ranks serve.
