@@ -49,7 +49,10 @@ func (c *Cluster) PodChanged(was, is *corev1.Pod) {
 		case is != nil && p.Deleted.IsZero(): // it runs again in its pod
 			delete(m.ended, p.UID)
 		case is != nil && hasEnded: // only its kubelet adds to its end
-			p.Deleted, p.EndsBy, p.EndSeen = time.Time{}, time.Time{}, ended.EndSeen
+			is = is.DeepCopy()
+			is.DeletionTimestamp = nil
+			p, _ = state.PodOf(state.OwnerOf(pod).Name, is)
+			p.EndSeen = ended.EndSeen
 			m.ended[p.UID] = p
 		case is != nil:
 		case is == nil && hasEnded:

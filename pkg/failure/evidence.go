@@ -94,12 +94,15 @@ func evidence(s *state.Snapshot, incident *v1alpha1.Incident) *Incident {
 	ends := []Incident{{Incident: *incident}}
 	ends[0].Time.Time = state.Earliest(incident.Time.Time, beginOf(s, incident)) // by a clock that is ahead, everything came before it
 	for n := range s.Pods {
-		if late := lateFailure(s, incident, n); late != nil {
-			if late.Pod == incident.Pod { // it is the same end
-				late.Time = ends[0].Time
-			}
-			ends = append(ends, *late)
+		late := lateFailure(s, incident, n)
+		isOwn := s.Pods[n].Name == incident.Pod
+		switch {
+		case late == nil, incident.Reason == evicted && IsLoss(late.Cause) && !isOwn: // its kubelet has said why it ended
+			continue
+		case isOwn: // it is the same end
+			late.Time = ends[0].Time
 		}
+		ends = append(ends, *late)
 	}
 	first := First(s, ends)
 	first.Alike = alike(ends, &first.Failure)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"pgregory.net/rapid"
 
@@ -156,8 +155,7 @@ func waitsForOneWithoutNode(s *state.Snapshot, o *failure.Incident) bool {
 		return false
 	}
 	return s.Any(func(r *state.Replica) bool {
-		lacksNode := r.Pod != nil && r.Pod.Phase == corev1.PodPending && r.Pod.Node == "" && r.Pod.Exit == nil && r.Pod.Deleted.IsZero()
-		return state.IsMember(&s.Job.Spec, r.Slot.Role) && lacksNode && !s.Memory[r.Slot.Role].Started.Has(r.Slot.Index)
+		return state.IsMember(&s.Job.Spec, r.Slot.Role) && r.State == state.Pending && !s.Memory[r.Slot.Role].Started.Has(r.Slot.Index)
 	})
 }
 

@@ -208,7 +208,7 @@ func (s *Snapshot) FirstCreated() (first time.Time, found bool) {
 		return recorded.Time, true
 	}
 	for r := range s.Replicas() {
-		if r.Pod != nil {
+		if r.Pod != nil && r.State != Succeeded { // else it may be from before a suspension
 			first, found = Earliest(first, r.Pod.Created), true
 		}
 	}

@@ -325,7 +325,7 @@ func (s *storm) ticks() int {
 func (s *storm) tick(r *run) {
 	r.Tick(time.Duration(50+s.rng.IntN(1500)) * time.Millisecond)
 	r.check.Served(false)
-	if !slices.ContainsFunc(r.operators, (*operator.Process).IsHindered) {
+	if r.frozen == nil && !slices.ContainsFunc(r.operators, (*operator.Process).IsHindered) {
 		r.check.Due(stormySlack)
 	}
 	if s.silence == nil || s.rng.IntN(6) == 0 {

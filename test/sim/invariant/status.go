@@ -63,7 +63,7 @@ func (c *Checker) checkStatus(before, after *v1alpha1.TrainingJob, d *operator.D
 // begun returns a job that had no status as it is to begin: in the attempt that its annotation promises, 0 without one.
 func (c *Checker) begun(before, after *v1alpha1.TrainingJob) *v1alpha1.TrainingJob {
 	text, isSet := before.Annotations["trainingjob.dev/first-attempt"]
-	if !isSet || is(before, v1alpha1.ConditionCreated) {
+	if !isSet || is(before, v1alpha1.ConditionCreated) || before.DeletionTimestamp != nil {
 		return before
 	}
 	first, err := strconv.Atoi(text)

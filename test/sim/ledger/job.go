@@ -12,7 +12,7 @@ import (
 // First returns what does not hold of the first status of a job: it has inherited nothing, but for the attempt that it names.
 func First(job *v1alpha1.TrainingJob) []string {
 	var s sentences
-	s.must(job.Status.Attempt == firstAttempt(job) && job.Status.Restarts == 0 && job.Status.ChargedRestarts == 0,
+	s.must((job.Status.Attempt == firstAttempt(job) || job.DeletionTimestamp != nil) && job.Status.Restarts == 0 && job.Status.ChargedRestarts == 0,
 		"9 inheritance: %s began with attempt %d and %d restarts", job.Name, job.Status.Attempt, job.Status.Restarts)
 	return s.Broken
 }
