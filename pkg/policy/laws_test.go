@@ -115,11 +115,12 @@ func checkOrders(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
 		o := &v.Restarts[i]
 		isLoss := o.Cause == v1alpha1.CauseInfrastructure || o.Cause == v1alpha1.CausePreempted
 		slot := state.Slot{Role: o.Role, Index: int(o.Index)}
+		isEvaluators := slot.Role == v1alpha1.Evaluator && s.Job.Spec.ReplicaSpecs[slot.Role].RestartScope != v1alpha1.ScopeJob
 		isOfWholeJob := o.Cause == v1alpha1.CauseRequested && o.Pod == "" // it names the leader, which may have succeeded
 		switch {
 		case o.NextStart.Before(s.Now.Truncate(time.Second)) || (o.InRow == 1) != !o.NextStart.After(s.Now):
 			t.Fatalf("restart %d in a row may begin at %v, now is %v", o.InRow, o.NextStart, s.Now)
-		case o.Joins == nil && o.Charged == (isLoss || slot.Role == v1alpha1.Evaluator || !failure.IsFailure(o.Cause) || waitsForOneWithoutNode(s, o)):
+		case o.Joins == nil && o.Charged == (isLoss || isEvaluators || !failure.IsFailure(o.Cause) || waitsForOneWithoutNode(s, o)):
 			t.Fatalf("a failure of cause %s of %s is charged: %t", o.Cause, slot, o.Charged)
 		case o.Joins != nil && (o.Charged || o.Scope == v1alpha1.ScopeJob):
 			t.Fatalf("an end that is part of another's incident is charged, or restarts the job: %+v", o)
