@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -92,15 +93,15 @@ func (c *Cluster) find(ctx context.Context, job *v1alpha1.TrainingJob, name stri
 	return &p, nil
 }
 
-// lastVersions returns the last versions of the pods that the snapshot misses, and of pods in slots that the job no longer has. It forgets all
-// others: their lives are over, or their success counts.
+// lastVersions returns the last versions of the pods that the snapshot misses, of pods in slots that the job no longer has, and of those that are
+// evidence. It forgets all others: their lives are over, or their success counts.
 func (c *Cluster) lastVersions(s *state.Snapshot) []state.Pod {
 	var last []state.Pod
 	c.memo(s.Job, func(m *jobMemo) {
 		maps.DeleteFunc(m.ended, func(_ types.UID, p state.Pod) bool { return s.Life(p.Slot) != s.LifeOf(&p) })
 		maps.DeleteFunc(m.gone, func(_ string, p state.Pod) bool {
 			r := s.Replica(p.Slot)
-			return r != nil && !s.Misses(r) || s.Life(p.Slot) != s.LifeOf(&p)
+			return (r != nil && !s.Misses(r) || s.Life(p.Slot) != s.LifeOf(&p)) && !failure.IsEvidence(s, &p)
 		})
 		last = slices.Collect(maps.Values(m.gone))
 	})

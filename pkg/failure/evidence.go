@@ -93,16 +93,17 @@ func evidence(s *state.Snapshot, incident *v1alpha1.Incident) *Incident {
 	}
 	ends := []Incident{{Incident: *incident}}
 	ends[0].Time.Time = state.Earliest(incident.Time.Time, beginOf(s, incident)) // by a clock that is ahead, everything came before it
-	for n := range s.Pods {
-		late := lateFailure(s, incident, n)
-		isOwn := s.Pods[n].Name == incident.Pod
-		switch {
-		case late == nil, incident.Reason == evicted && IsLoss(late.Cause) && !isOwn: // its kubelet has said why it ended
-			continue
-		case isOwn: // it is the same end
-			late.Time = ends[0].Time
+	for _, pods := range [][]state.Pod{s.Pods, s.Gone} {
+		for n := range pods {
+			late, isOwn := lateFailure(s, incident, &pods[n]), pods[n].Name == incident.Pod
+			switch {
+			case late == nil, incident.Reason == evicted && IsLoss(late.Cause) && !isOwn: // its kubelet has said why it ended
+				continue
+			case isOwn: // it is the same end
+				late.Time = ends[0].Time
+			}
+			ends = append(ends, *late)
 		}
-		ends = append(ends, *late)
 	}
 	first := First(s, ends)
 	first.Alike = alike(ends, &first.Failure)
@@ -112,12 +113,18 @@ func evidence(s *state.Snapshot, incident *v1alpha1.Incident) *Incident {
 	return first
 }
 
-// lateFailure returns a failure of the incident that the n-th pod shows only after the restart was decided; nil if it shows none.
-func lateFailure(s *state.Snapshot, incident *v1alpha1.Incident, n int) *Incident {
-	p := &s.Pods[n]
+// IsEvidence reports whether a pod that is gone can still explain a recent restart: its kubelet evicted it, and said so just before it let it go.
+func IsEvidence(s *state.Snapshot, p *state.Pod) bool {
+	return wasEvicted(p) && slices.ContainsFunc(s.Job.Status.Incidents, func(i v1alpha1.Incident) bool {
+		return int(i.Attempt) == p.Life.Attempt && s.Now.Sub(i.RestartTime.Time) <= state.IncidentWindow(&s.Job.Spec)
+	})
+}
+
+// lateFailure returns a failure of the incident that the pod shows only after the restart was decided; nil if it shows none.
+func lateFailure(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) *Incident {
 	ended := asEnded(s, incident, p)
 	isOnlyDeleted := ended.Exit == nil && !wasTakenAway(s, &ended) && !wasEvicted(p)
-	if isOnlyDeleted || !isEndedBy(s, incident, p) || wasReplacedBefore(s, incident, n) {
+	if isOnlyDeleted || !isEndedBy(s, incident, p) || wasReplacedBefore(s, incident, p) {
 		return nil
 	}
 	late := NewIncident(s, ofPod(s, &ended), incident.Scope, &ended)
@@ -178,18 +185,14 @@ func isEndedBy(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) boo
 	}
 }
 
-// wasReplacedBefore reports whether the replica of the n-th pod was in a later life when the incident restarted the whole job. The status
-// may no longer list the incident of that replica. Either a pod of the later life exists, or the operator had fenced and deleted the n-th
-// pod.
-func wasReplacedBefore(s *state.Snapshot, incident *v1alpha1.Incident, n int) bool {
-	p := &s.Pods[n]
+// wasReplacedBefore reports whether the pod's replica was in a later life when the incident restarted the whole job. The status may no longer list
+// the incident of that replica. Either a pod of the later life exists, or the operator had fenced and deleted this one.
+func wasReplacedBefore(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) bool {
 	if incident.Scope != v1alpha1.ScopeJob || p.Name == incident.Pod {
 		return false
 	}
-	if n+1 < len(s.Pods) && s.Pods[n+1].Slot == p.Slot && s.Pods[n+1].Life.Attempt == p.Life.Attempt {
-		return true
-	}
-	return p.Fenced && !p.Deleted.IsZero() && p.Deleted.Before(incident.RestartTime.Time)
+	isLater := func(other state.Pod) bool { return other.Life.Attempt == p.Life.Attempt && p.Life.Before(other.Life) }
+	return slices.ContainsFunc(s.PodsOf(p.Slot), isLater) || p.Fenced && !p.Deleted.IsZero() && p.Deleted.Before(incident.RestartTime.Time)
 }
 
 func isKnown(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) bool {

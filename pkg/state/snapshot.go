@@ -48,12 +48,13 @@ func New(o Observed) (*Snapshot, error) {
 	return s, nil
 }
 
-// leaveLost takes back the restarts in place that lost nodes should have done: no process of the new life began there, and the loss belongs to
-// the life before. The new life gets another pod, also if the node comes back.
+// leaveLost takes back the restarts in place that lost nodes should have done, and those of pods that were evicted before one was seen: no process of
+// the new life began there, and the end belongs to the life before. The new life gets another pod, also if the node comes back.
 func (s *Snapshot) leaveLost() {
 	for i := range s.Pods {
 		p := &s.Pods[i]
-		if p.Restarting && (p.Fenced || s.IsLost(p)) || p.Told && p.Fenced && s.hasTwin(p) {
+		isEvicted := p.Told && p.Process == "" && p.Rejected.Reason != "" && !s.remembersStart(p)
+		if p.Restarting && (p.Fenced || s.IsLost(p)) || p.Told && p.Fenced && s.hasTwin(p) || isEvicted {
 			p.Life, p.Restarting, p.Left = p.Former, false, true
 		}
 	}

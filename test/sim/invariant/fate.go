@@ -79,7 +79,8 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 }
 
 // noteVersion writes down what a version of a pod that had not ended says. endedBefore is whether its process ended before any request to end, and
-// its kubelet reports that now. How the process of an earlier life ends, before the next one begins in the pod, is no failure.
+// its kubelet reports that now. How the process of an earlier life ends, before the next one begins in the pod, is no failure. A kubelet that has lost the
+// containers does not show in which of the two lives it evicted the pod.
 func (f *fate) noteVersion(is *corev1.Pod, restarting, endedBefore bool) {
 	if isForNode(is) {
 		f.lost, f.touched = true, true
@@ -87,6 +88,9 @@ func (f *fate) noteVersion(is *corev1.Pod, restarting, endedBefore bool) {
 	f.sideEnded = f.sideEnded || slices.ContainsFunc(is.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
 		return c.Name != is.Spec.Containers[0].Name && c.State.Terminated != nil
 	})
+	if restarting && f.former != nil && is.Status.Reason == "Evicted" {
+		f.former.noteVersion(is, false, true)
+	}
 	switch {
 	case !isOver(is):
 	case !restarting || ledger.Process(is) == "":
