@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -122,29 +123,19 @@ func beside(s *state.Snapshot, incident *failure.Incident) string {
 	return text + "the logs of all are kept."
 }
 
+// restartReasons are the condition reasons of restarts by cause. Every other cause has ReasonReplicaFailed.
+var restartReasons = map[v1alpha1.Cause]string{
+	v1alpha1.CauseInfrastructure: v1alpha1.ReasonReplicaLost, v1alpha1.CausePreempted: v1alpha1.ReasonReplicaPreempted,
+	v1alpha1.CauseOOM: v1alpha1.ReasonOutOfMemory, v1alpha1.CauseHang: v1alpha1.ReasonHang, v1alpha1.CauseStartup: v1alpha1.ReasonStartupFailed,
+	v1alpha1.CauseCompleted: v1alpha1.ReasonReplicaCompleted, v1alpha1.CauseRequested: v1alpha1.ReasonRestartRequested,
+}
+
 // restartReason returns the condition reason of a restart because of the failure.
 func restartReason(f *v1alpha1.Failure) string {
 	if f.Reason == v1alpha1.ReasonStartupDeadline {
 		return v1alpha1.ReasonStartupDeadline
 	}
-	switch f.Cause {
-	case v1alpha1.CauseInfrastructure:
-		return v1alpha1.ReasonReplicaLost
-	case v1alpha1.CausePreempted:
-		return v1alpha1.ReasonReplicaPreempted
-	case v1alpha1.CauseOOM:
-		return v1alpha1.ReasonOutOfMemory
-	case v1alpha1.CauseHang:
-		return v1alpha1.ReasonHang
-	case v1alpha1.CauseCompleted:
-		return v1alpha1.ReasonReplicaCompleted
-	case v1alpha1.CauseRequested:
-		return v1alpha1.ReasonRestartRequested
-	case v1alpha1.CauseStartup:
-		return v1alpha1.ReasonStartupFailed
-	default:
-		return v1alpha1.ReasonReplicaFailed
-	}
+	return cmp.Or(restartReasons[f.Cause], v1alpha1.ReasonReplicaFailed)
 }
 
 // followers returns how many other replicas restart with the broken one. A succeeded replica runs again only with the whole of a

@@ -48,7 +48,7 @@ func New(o Observed) (*Snapshot, error) {
 	return s, nil
 }
 
-// leaveLost takes back the restarts in place that lost nodes should have done, and those of pods that were evicted before one was seen: no process of
+// leaveLost takes back the restarts in place that lost nodes should have done, or pods that were evicted before their next process was seen: no process of
 // the new life began there, and the end belongs to the life before. The new life gets another pod, also if the node comes back.
 func (s *Snapshot) leaveLost() {
 	for i := range s.Pods {
