@@ -97,7 +97,7 @@ func evidence(s *state.Snapshot, incident *v1alpha1.Incident) *Incident {
 		for n := range pods {
 			late, isOwn := lateFailure(s, incident, &pods[n]), pods[n].Name == incident.Pod
 			switch {
-			case late == nil, incident.Reason == evicted && IsLoss(late.Cause) && !isOwn: // its kubelet has said why it ended
+			case late == nil, incident.Reason == evicted && IsLoss(late.Cause) && !isOwn: // its kubelet gave the reason
 				continue
 			case isOwn: // it is the same end
 				late.Time = ends[0].Time
@@ -113,7 +113,7 @@ func evidence(s *state.Snapshot, incident *v1alpha1.Incident) *Incident {
 	return first
 }
 
-// IsEvidence reports whether a pod that is gone can still explain a recent restart: its kubelet evicted it, and said so just before it let it go.
+// IsEvidence reports whether a pod that is gone can still explain a recent restart: its kubelet evicted it, and reported that just before the pod was gone.
 func IsEvidence(s *state.Snapshot, p *state.Pod) bool {
 	return wasEvicted(p) && slices.ContainsFunc(s.Job.Status.Incidents, func(i v1alpha1.Incident) bool {
 		return int(i.Attempt) == p.Life.Attempt && s.Now.Sub(i.RestartTime.Time) <= state.IncidentWindow(&s.Job.Spec)
