@@ -80,3 +80,29 @@ func TestTheNodeOfAPodThatIsGoneIsReadFromTheAPIServer(t *testing.T) {
 		})
 	}
 }
+
+// A kubelet that starts under pressure gives its reason after the operator has deleted the pod, just before the pod is gone.
+func TestTheLastWordsOfAKubeletAreEvidence(t *testing.T) {
+	incident := v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Index: 1, Pod: "j-worker-1"}, Scope: v1alpha1.ScopeReplica, RestartTime: builder.Time(time.Minute)}
+	job := builder.Job("j", builder.Workers(2), builder.StartedAt(0), builder.Incidents(incident), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "1:1"}))
+	pod := func(options ...builder.PodOption) *corev1.Pod {
+		p := builder.Pod(job, state.Slot{Role: v1alpha1.Worker, Index: 1}, state.Life{}, corev1.PodFailed, append(options, builder.On("gpu-3"), builder.Exit(137))...)
+		p.OwnerReferences = controlled(job).OwnerReferences
+		return p
+	}
+	c, _ := refusing()
+	c.memo(job, func(m *jobMemo) { m.verified = true })
+	rejected := pod(builder.Rejected("Evicted", "Pod was rejected: The node had condition: [DiskPressure]. "), builder.DeletedAt(time.Minute))
+	c.PodChanged(pod(), pod())
+	c.PodChanged(pod(), rejected)
+	c.PodChanged(rejected, nil)
+	at := func(d time.Duration) []state.Pod {
+		return c.lastVersions(builder.Snapshot(job, builder.Running("worker", 0), builder.Running("worker", 1, builder.Life(0, 1)), builder.Now(d)))
+	}
+	if got := at(65 * time.Second); len(got) != 1 || got[0].Rejected.Reason != "Evicted" || got[0].Exit == nil || !got[0].Deleted.IsZero() {
+		t.Errorf("got %+v, want worker-1 as evicted after its exit", got)
+	}
+	if got := at(time.Hour); len(got) > 0 {
+		t.Errorf("an hour later: %+v", got)
+	}
+}

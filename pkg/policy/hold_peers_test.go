@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
@@ -80,5 +82,30 @@ func TestTheExitOfAWorkerWaitsForTheParameterServers(t *testing.T) {
 			restart(0, "worker-0 Retryable Replica charged", "worker-1 Retryable Replica joins")},
 		{"a worker that was killed did not follow", job(), seen(builder.Running("ps", 0), builder.Failed("worker", 0, builder.Exit(137)), builder.Now(30*second)), restart(0, "worker-0 Retryable Replica charged")},
 		{"a lost server explains its workers", job(), now(60*second, builder.Running("ps", 0), builder.NodeLost("node-ps-0", 29*second)), lost(0, "ps-0 Infrastructure Job free")},
+	})
+}
+
+// A kubelet reports an end in two versions. The first of an eviction does not show how the containers ended, and the first of a kubelet that starts
+// under pressure shows SIGTERM without a reason. A deleted pod has no second version.
+func TestAPodIsNotDeletedWhileItsKubeletOwesTheRestOfItsEnd(t *testing.T) {
+	job := builder.Job("j", builder.Workers(2), builder.RunsSince(0))
+	asked := func(phase corev1.PodPhase, options ...builder.PodOption) builder.SnapshotOption {
+		return builder.Failed("worker", 1, append(options, builder.Exit(143), builder.At(60*second), builder.Edit(func(pod *corev1.Pod) { pod.Status.Phase = phase }))...)
+	}
+	running := builder.Running("worker", 0)
+	held := judged{Ruling: policy.Hold, Reason: v1alpha1.ReasonRestartHeld, Wake: timesSecond(65)}
+	goes := restart(0, "worker-1 Retryable Replica charged")
+	loss := judged{Ruling: policy.Restart, Reason: v1alpha1.ReasonReplicaLost, Restarts: []string{"worker-1 Infrastructure Replica free"}}
+	check(t, []judgeCase{
+		{"SIGTERM without a deletion", job, seen(running, asked(corev1.PodRunning), builder.Now(62*second), seenAt(61*second)), held},
+		{"not for ever", job, seen(running, asked(corev1.PodRunning), builder.Now(66*second), seenAt(61*second)), goes},
+		{"the phase is the last word", job, seen(running, asked(corev1.PodFailed), builder.Now(62*second), seenAt(61*second)), goes},
+		{"a deletion explains it", job, seen(running, asked(corev1.PodRunning, builder.DeletedAt(60*second)), builder.Now(62*second), seenAt(61*second)), loss},
+		{"and a kill is acted on at once", job, seen(running, builder.Failed("worker", 1, builder.Exit(137), builder.At(60*second)), builder.Now(62*second), seenAt(61*second)), goes},
+		{"a job does not fail by a rule either", builder.Job("j", builder.Workers(2), builder.RunsSince(0), builder.Rules(v1alpha1.RecoveryRule{ExitCodes: []int32{143}, Cause: v1alpha1.CauseFatal})),
+			seen(running, asked(corev1.PodRunning), builder.Now(62*second), seenAt(61*second)), held},
+		{"an eviction whose containers have yet to end", builder.Job("j", pytorch, builder.Workers(2), builder.RunsSince(0)), seen(
+			builder.Failed("worker", 0, builder.Exit(1), builder.At(60*second), builder.Edit(func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed })),
+			builder.Failed("worker", 1, builder.Rejected("Evicted", "too much"), builder.StillRunning()), builder.Now(64*second), seenAt(61*second)), held},
 	})
 }

@@ -72,23 +72,28 @@ func TestAPodThatWasToldToRestartInPlace(t *testing.T) {
 	}
 }
 
-// A node that is lost under a restart in place never began the new life, which then has another pod.
+// A node that is lost under a restart in place never began the new life, nor did a kubelet that evicted the pod. The life then has another pod.
 func TestALostNodeUndoesARestartInPlace(t *testing.T) {
 	told := tells(`{"life":"1-0","from":"0-0","process":"containerd://a","time":"2026-01-05T12:00:40Z"}`)
 	old, next := containers(process("containerd://a", ready("main"))), containers(process("containerd://b", ready("main")))
 	lost, twin := builder.NodeLost("gone", 30*second), builder.Running("worker", 0, builder.Life(1, 0))
 	former, present, made := state.Life{}, state.Life{Attempt: 1}, builder.Life(0, 0)
+	ran := []builder.JobOption{builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Started: "0"})}
+	evicted := builder.Failed("worker", 0, builder.RanBefore(), builder.Rejected("Evicted", "too much"), made, told)
 	for name, c := range map[string]struct {
+		job  []builder.JobOption
 		seen []builder.SnapshotOption
 		want state.Life
 	}{
-		"it restarts on a node that is well":     {seen(builder.Running("worker", 0, made, told, old)), present},
-		"its node is lost":                       {seen(builder.Running("worker", 0, made, told, old, builder.On("gone")), lost), former},
-		"its node is back":                       {seen(builder.Running("worker", 0, made, told, old, builder.Fenced())), former},
-		"its node is back and begins the life":   {seen(builder.Running("worker", 0, made, told, next, builder.Fenced()), twin), former},
-		"its node is lost after it began a life": {seen(builder.Running("worker", 0, made, told, next, builder.On("gone"), builder.Fenced()), lost), present},
+		"it restarts on a node that is well":         {nil, seen(builder.Running("worker", 0, made, told, old)), present},
+		"its node is lost":                           {nil, seen(builder.Running("worker", 0, made, told, old, builder.On("gone")), lost), former},
+		"its node is back":                           {nil, seen(builder.Running("worker", 0, made, told, old, builder.Fenced())), former},
+		"its node is back and begins the life":       {nil, seen(builder.Running("worker", 0, made, told, next, builder.Fenced()), twin), former},
+		"its node is lost after it began a life":     {nil, seen(builder.Running("worker", 0, made, told, next, builder.On("gone"), builder.Fenced()), lost), present},
+		"it is evicted before it was seen to run":    {nil, seen(evicted), former},
+		"it is evicted after it has run for a while": {ran, seen(evicted), present},
 	} {
-		s := builder.Snapshot(builder.Job("j", builder.Workers(1), builder.Attempt(1)), c.seen...)
+		s := builder.Snapshot(builder.Job("j", append(c.job, builder.Workers(1), builder.Attempt(1))...), c.seen...)
 		if p := s.Pods[0]; p.Life != c.want || p.Left != (c.want == former) {
 			t.Errorf("%s: life %v, left %t; want life %v", name, p.Life, p.Left, c.want)
 		}
