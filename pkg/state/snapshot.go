@@ -51,11 +51,13 @@ func New(o Observed) (*Snapshot, error) {
 // leaveLost takes back the restarts in place that lost nodes should have done, or pods that were evicted before their next process was seen: no process of
 // the new life began there, and the end belongs to the life before. The new life gets another pod, also if the node comes back.
 func (s *Snapshot) leaveLost() {
-	for i := range s.Pods {
-		p := &s.Pods[i]
-		isEvicted := p.Told && p.Process == "" && p.Rejected.Reason != "" && !s.remembersStart(p)
-		if p.Restarting && (p.Fenced || s.IsLost(p)) || p.Told && p.Fenced && s.hasTwin(p) || isEvicted {
-			p.Life, p.Restarting, p.Left = p.Former, false, true
+	for _, pods := range [][]Pod{s.Pods, s.Gone} {
+		for i := range pods {
+			p := &pods[i]
+			isEvicted := p.Told && p.Process == "" && p.Rejected.Reason != "" && !s.remembersStart(p)
+			if p.Restarting && (p.Fenced || s.IsLost(p)) || p.Told && p.Fenced && s.hasTwin(p) || isEvicted {
+				p.Life, p.Restarting, p.Left = p.Former, false, true
+			}
 		}
 	}
 }

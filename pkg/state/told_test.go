@@ -218,3 +218,13 @@ func TestWhichJobsKeepTheirPods(t *testing.T) {
 		}
 	}
 }
+
+// The operator deletes a pod that was evicted before its next process was seen, and it is gone at once. The new life has lost nothing.
+func TestAnEvictedPodThatIsGoneIsOfTheLifeBefore(t *testing.T) {
+	told := tells(`{"life":"1-0","from":"0-0","process":"containerd://a","time":"2026-01-05T12:00:40Z"}`)
+	gone := builder.SeenEnded("worker", 0, corev1.PodFailed, builder.RanBefore(), builder.Rejected("Evicted", "too much"), told, builder.DeletedAt(41*second))
+	s := builder.Snapshot(builder.Job("j", builder.Workers(1), builder.Attempt(1), builder.StartedAt(0)), gone)
+	if r := s.Replica(state.Slot{Role: v1alpha1.Worker}); r.State != state.Missing || r.Last != nil {
+		t.Errorf("state %v, last %+v; want that it misses its pod", r.State, r.Last)
+	}
+}
