@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -101,7 +100,7 @@ func (c *Cluster) lastVersions(s *state.Snapshot) []state.Pod {
 		maps.DeleteFunc(m.ended, func(_ types.UID, p state.Pod) bool { return s.Life(p.Slot) != s.LifeOf(&p) })
 		maps.DeleteFunc(m.gone, func(_ string, p state.Pod) bool {
 			r := s.Replica(p.Slot)
-			return (r != nil && !s.Misses(r) || s.Life(p.Slot) != s.LifeOf(&p)) && !failure.IsEvidence(s, &p)
+			return (r != nil && !s.Misses(r) || s.Life(p.Slot) != s.LifeOf(&p)) && !s.MayExplain(&p)
 		})
 		last = slices.Collect(maps.Values(m.gone))
 	})

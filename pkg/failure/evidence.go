@@ -113,13 +113,6 @@ func evidence(s *state.Snapshot, incident *v1alpha1.Incident) *Incident {
 	return first
 }
 
-// IsEvidence reports whether a pod that is gone can still explain a recent restart: its kubelet evicted it, and reported that just before the pod was gone.
-func IsEvidence(s *state.Snapshot, p *state.Pod) bool {
-	return wasEvicted(p) && slices.ContainsFunc(s.Job.Status.Incidents, func(i v1alpha1.Incident) bool {
-		return int(i.Attempt) == p.Life.Attempt && s.Now.Sub(i.RestartTime.Time) <= state.IncidentWindow(&s.Job.Spec)
-	})
-}
-
 // lateFailure returns a failure of the incident that the pod shows only after the restart was decided; nil if it shows none.
 func lateFailure(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) *Incident {
 	ended := asEnded(s, incident, p)

@@ -16,32 +16,45 @@ import (
 // a second, or an end that shows an error. Followers that end without words may seem to have ended before it. A watchdog ends ranks only after another one.
 func First(s *state.Snapshot, ends []Incident) *Incident {
 	inOrder(ends)
-	first, began := ends[0].Failure, beginOf(s, &ends[0].Incident)
-	isSilent := IsOfRank(&first) && slices.Contains(followersCodes, exitCode(&first)) && !ReasonOf(first.Reason).IsOfTemplate && wordsOf(&first) == noWords
-	if isSilent && isAbort(&first) {
-		began = began.Add(followsWithin)
+	first := earliest{Failure: ends[0].Failure, began: beginOf(s, &ends[0].Incident)}
+	first.isSilent = IsOfRank(&first.Failure) && slices.Contains(followersCodes, exitCode(&first.Failure)) && !ReasonOf(first.Reason).IsOfTemplate && wordsOf(&first.Failure) == noWords
+	if first.isSilent && isAbort(&first.Failure) {
+		first.began = first.began.Add(followsWithin)
 	}
-	for _, explains := range []func(f *v1alpha1.Failure) bool{
-		func(f *v1alpha1.Failure) bool { return explainsFailure(s, f, began) },
-		func(f *v1alpha1.Failure) bool {
-			return IsOfProgram(&first) && f.Reason == evicted && !f.Time.After(began.Add(clocksAgree))
-		},
-		func(f *v1alpha1.Failure) bool {
-			return IsOfProgram(&first) && f.Reason == outOfMemory && !f.Time.After(first.Time.Add(time.Second))
-		},
-		func(f *v1alpha1.Failure) bool {
-			within, shows := followsWithin, wordsOf(f) < noWords
-			if isAgents(f) {
-				within, shows = within+agentNotices, shows || evidenceOf(f, noWords, false) < 2
-			}
-			return (isSilent || LateCulprit(&first) > 0) && shows && !f.Time.After(first.Time.Add(within))
-		},
-	} {
-		if i := slices.IndexFunc(ends, func(end Incident) bool { return explains(&end.Failure) }); i >= 0 {
+	for _, explains := range []func(*state.Snapshot, *earliest, *v1alpha1.Failure) bool{byLoss, byEviction, byMemory, byWords} {
+		if i := slices.IndexFunc(ends, func(end Incident) bool { return explains(s, &first, &end.Failure) }); i >= 0 {
 			return &ends[i]
 		}
 	}
 	return &ends[0]
+}
+
+// earliest is the end that is first in order, unless another one explains it.
+type earliest struct {
+	v1alpha1.Failure
+	began time.Time
+	// isSilent is whether it is an end of followers, and no words show of what.
+	isSilent bool
+}
+
+func byLoss(s *state.Snapshot, first *earliest, f *v1alpha1.Failure) bool {
+	return explainsFailure(s, f, first.began)
+}
+
+func byEviction(_ *state.Snapshot, first *earliest, f *v1alpha1.Failure) bool {
+	return IsOfProgram(&first.Failure) && f.Reason == evicted && !f.Time.After(first.began.Add(clocksAgree))
+}
+
+func byMemory(_ *state.Snapshot, first *earliest, f *v1alpha1.Failure) bool {
+	return IsOfProgram(&first.Failure) && f.Reason == outOfMemory && !f.Time.After(first.Time.Add(time.Second))
+}
+
+func byWords(_ *state.Snapshot, first *earliest, f *v1alpha1.Failure) bool {
+	within, shows := followsWithin, wordsOf(f) < noWords
+	if isAgents(f) {
+		within, shows = within+agentNotices, shows || evidenceOf(f, noWords, false) < 2
+	}
+	return (first.isSilent || LateCulprit(&first.Failure) > 0) && shows && !f.Time.After(first.Time.Add(within))
 }
 
 // inOrder sorts ends so that the first cause comes first, as far as it shows. Kubernetes gives times in whole seconds, and all ranks of a

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -76,6 +77,14 @@ func RunningTimeRatio(status *v1alpha1.TrainingJobStatus, now time.Time) (float6
 		return 0, false
 	}
 	return min(1, RunningFor(status, until).Seconds()/total.Seconds()), true
+}
+
+// MayExplain reports whether a pod that is gone can still explain a recent restart: its kubelet ended it as a whole, and reported that just before it
+// was gone.
+func (s *Snapshot) MayExplain(p *Pod) bool {
+	return p.Rejected.Reason != "" && slices.ContainsFunc(s.Job.Status.Incidents, func(i v1alpha1.Incident) bool {
+		return int(i.Attempt) == p.Life.Attempt && s.Now.Sub(i.RestartTime.Time) <= IncidentWindow(&s.Job.Spec)
+	})
 }
 
 // IncidentWindow returns for how long after a failure what shows late may explain it.
