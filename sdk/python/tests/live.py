@@ -36,11 +36,11 @@ class Live(unittest.TestCase):
         """Waits until a condition of the job is True."""
         return self.client.wait(name, WAIT, until=kind)
 
-    def told(self, name, reason):
-        """Returns the messages of the Events of that reason once there is one: an Event is written after what it tells of."""
+    def told(self, name, reason, least=1):
+        """Returns the messages of the Events of that reason once there are so many: an Event is written after what it tells of."""
         for _ in range(WAIT):
             messages = [event["message"] for event in self.client.events(name) if event["reason"] == reason]
-            if messages:
+            if len(messages) >= least:
                 break
             time.sleep(1)
         return messages
@@ -113,7 +113,7 @@ class Live(unittest.TestCase):
                 break
             time.sleep(1)
         self.assertEqual((status.get("chargedRestarts", 0), status["incidents"][0]["reason"], status.get("lastFailure")), (0, "RestartRequested", None))
-        self.assertIn("A user requested a restart of worker-1 (", self.told(name, "Restarting")[-1] + self.told(name, "Restarting")[0])
+        self.assertIn("A user requested a restart of worker-1 (", "".join(self.told(name, "Restarting", least=2)))
         with self.assertRaisesRegex(tj.TrainingJobError, "no pod of replica worker-7: there are worker-0, worker-1"):
             self.client.restart(name, "worker-7")
 
