@@ -68,6 +68,11 @@ type history struct {
 	groups   groups
 	backOffs backOffs
 	ranks    map[string]state.Slot
+	// blames are the incidents by the number of the restart, as the latest status that had room for them shows them; explained is how many were, and
+	// wasLost are the nodes that the job avoids because they were lost together with another.
+	blames    map[int32]v1alpha1.Incident
+	explained int
+	wasLost   map[string]bool
 }
 
 // New returns a checker that watches the world.
@@ -107,7 +112,8 @@ func (c *Checker) of(uid types.UID) *history {
 			books:    books{charges: map[int32]charge{}},
 			begins:   begins{attempts: map[int]time.Time{}, ran: map[int]bool{}},
 			backOffs: backOffs{own: map[state.Slot]row{}},
-			groups:   groups{attempts: map[types.UID]int{}, meddled: map[types.UID]bool{}},
+			blames:   map[int32]v1alpha1.Incident{}, wasLost: map[string]bool{},
+			groups: groups{attempts: map[types.UID]int{}, meddled: map[types.UID]bool{}},
 		}
 		c.jobs[uid] = h
 	}
