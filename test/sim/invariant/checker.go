@@ -109,7 +109,7 @@ func (c *Checker) of(uid types.UID) *history {
 			fates: map[place][]*fate{}, byPod: map[types.UID]*fate{}, uncanny: uncannyPods{},
 			told: map[string]int{}, happened: map[string]int{}, rendezvous: map[int]string{}, ports: map[int]string{}, inPlace: map[int]bool{}, answered: map[string]bool{}, ranks: map[string]state.Slot{},
 			restarts: restarts{said: map[int32][]v1alpha1.Incident{}, told: map[int32]int{}},
-			books:    books{charges: map[int32]charge{}},
+			books:    books{charges: map[int32]charge{}, stuck: map[int32]bool{}},
 			begins:   begins{attempts: map[int]time.Time{}, ran: map[int]bool{}},
 			backOffs: backOffs{own: map[state.Slot]row{}},
 			blames:   map[int32]v1alpha1.Incident{}, wasLost: map[string]bool{},
