@@ -40,7 +40,7 @@ func countsForNode(spec *v1alpha1.TrainingJobSpec, i *v1alpha1.Incident) (surely
 		isSaid := i.Cause == v1alpha1.CauseRetryable || i.Cause == v1alpha1.CauseInfrastructure
 		return isSaid && !isKubelets && !i.Explained, !isKubelets
 	default:
-		return false, isForgotten || i.ExitCode != nil && i.Reason != "Evicted"
+		return false, isForgotten || i.Reason == v1alpha1.ReasonStartupDeadline || i.ExitCode != nil && i.Reason != "Evicted"
 	}
 }
 
