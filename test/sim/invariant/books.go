@@ -14,8 +14,8 @@ import (
 type books struct {
 	// charges are by the number of the restart.
 	charges map[int32]charge
-	// stuck are the charged restarts of the whole job since the last newer step.
-	stuck int
+	// stuck are the numbers of the charged restarts of the whole job since the last newer step. What is given back does not count.
+	stuck map[int32]bool
 	// step is the greatest step that a status has shown.
 	step int64
 }
@@ -36,8 +36,9 @@ func (b *books) note(before, after *v1alpha1.TrainingJob, now time.Time) {
 		name := budgetOf(&before.Spec, incident)
 		if !isOld {
 			old.at = now
-			b.stuck += one(incident.Charged && incident.Scope == v1alpha1.ScopeJob && number > was.Restarts)
+			b.stuck[number] = number > was.Restarts
 		}
+		b.stuck[number] = b.stuck[number] && incident.Charged && incident.Scope == v1alpha1.ScopeJob
 		b.charges[number] = charge{name, old.at}
 	}
 }
@@ -45,7 +46,7 @@ func (b *books) note(before, after *v1alpha1.TrainingJob, now time.Time) {
 // noteStep notes how far the training is. A newer step begins a new row.
 func (b *books) noteStep(p *v1alpha1.ProgressStatus) {
 	if p != nil && p.Step > b.step {
-		b.step, b.stuck = p.Step, 0
+		b.step, b.stuck = p.Step, map[int32]bool{}
 	}
 }
 
@@ -102,18 +103,38 @@ func limitOf(spec *v1alpha1.TrainingJobSpec, name v1alpha1.BudgetName) int {
 func (c *Checker) checkPrice(h *history, before *v1alpha1.TrainingJob, f *v1alpha1.Failure) {
 	name := budgetOf(&before.Spec, &v1alpha1.Incident{Failure: *f, Charged: true})
 	window := time.Duration(*before.Spec.Recovery.WindowSeconds+1) * time.Second // times of the status have no parts of seconds
-	limit, made := limitOf(&before.Spec, name), h.books.made(name, window, c.decided())
+	limit, made := limitOf(&before.Spec, name), h.books.made(name, window, c.decided())-c.explainedBy(h, before, f, name)
 	if name == "" || made < limit {
 		c.violate("23 a verdict needs its price: the failure of %s (%s) counts as one too many for %q (%d), after %d charged restarts", f.Pod, f.Cause, name, limit, made)
 	}
+}
+
+// explainedBy returns how many charges the failure gives back: those of replicas that restarted alone within 10 s before it, if the whole job would
+// restart for it.
+func (c *Checker) explainedBy(h *history, before *v1alpha1.TrainingJob, f *v1alpha1.Failure, name v1alpha1.BudgetName) int {
+	n := 0
+	for i := range before.Status.Incidents {
+		o := &before.Status.Incidents[i]
+		after := f.Time.Sub(o.Time.Time)
+		isAlone := o.Scope == v1alpha1.ScopeReplica && o.Charged && !o.Explained && o.Pod != f.Pod && after >= 0 && after < 10*time.Second
+		n += one(isAlone && len(c.world.Skew) == 0 && h.books.charges[before.Status.Restarts-int32(i)].budget == name)
+	}
+	if scopeOf(&before.Spec, state.Slot{Role: f.Role, Index: int(f.Index)}) != v1alpha1.ScopeJob || len(before.Spec.Recovery.Rules) > 0 {
+		return 0
+	}
+	return n
 }
 
 // checkStuck checks the same of noProgressLimit: as many charged restarts of the whole job in a row, and no status has shown a newer step since.
 func (c *Checker) checkStuck(h *history, before, after *v1alpha1.TrainingJob) {
 	limit := int(*before.Spec.Recovery.NoProgressLimit)
 	h.books.noteStep(after.Status.Progress)
-	if before.Spec.Progress == nil || limit == 0 || h.books.step == 0 || h.books.stuck < limit {
-		c.violate("23 a verdict needs its price: the job failed without progress after %d restarts since step %d, and the limit is %d", h.books.stuck, h.books.step, limit)
+	stuck := 0
+	for _, counts := range h.books.stuck {
+		stuck += one(counts)
+	}
+	if before.Spec.Progress == nil || limit == 0 || h.books.step == 0 || stuck < limit {
+		c.violate("23 a verdict needs its price: the job failed without progress after %d restarts since step %d, and the limit is %d", stuck, h.books.step, limit)
 	}
 }
 

@@ -68,6 +68,11 @@ type history struct {
 	groups   groups
 	backOffs backOffs
 	ranks    map[string]state.Slot
+	// blames are the incidents by the number of the restart, as the latest status that had room for them shows them; explained is how many were, and
+	// wasLost are the nodes that the job avoids because they were lost together with another.
+	blames    map[int32]v1alpha1.Incident
+	explained int
+	wasLost   map[string]bool
 }
 
 // New returns a checker that watches the world.
@@ -104,10 +109,11 @@ func (c *Checker) of(uid types.UID) *history {
 			fates: map[place][]*fate{}, byPod: map[types.UID]*fate{}, uncanny: uncannyPods{},
 			told: map[string]int{}, happened: map[string]int{}, rendezvous: map[int]string{}, ports: map[int]string{}, inPlace: map[int]bool{}, answered: map[string]bool{}, ranks: map[string]state.Slot{},
 			restarts: restarts{said: map[int32][]v1alpha1.Incident{}, told: map[int32]int{}},
-			books:    books{charges: map[int32]charge{}},
+			books:    books{charges: map[int32]charge{}, stuck: map[int32]bool{}},
 			begins:   begins{attempts: map[int]time.Time{}, ran: map[int]bool{}},
 			backOffs: backOffs{own: map[state.Slot]row{}},
-			groups:   groups{attempts: map[types.UID]int{}, meddled: map[types.UID]bool{}},
+			blames:   map[int32]v1alpha1.Incident{}, wasLost: map[string]bool{},
+			groups: groups{attempts: map[types.UID]int{}, meddled: map[types.UID]bool{}},
 		}
 		c.jobs[uid] = h
 	}

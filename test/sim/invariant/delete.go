@@ -37,8 +37,10 @@ func (c *Checker) checkDelete(r *server.Request, pod *corev1.Pod, d *operator.De
 		c.violate("3 fence: %s is deleted with a grace period of 0: it is gone before its node has ended it", pod.Name)
 	}
 	c.checkForce(r, pod, job)
+	c.checkGrace(r, pod)
 	if pod.Labels[v1alpha1.LabelSpare] == "" {
 		c.checkReason(r, pod, d, job)
+		c.checkKept(pod, d, job)
 	}
 }
 
@@ -107,6 +109,9 @@ func (c *Checker) checkCleanUp(r *server.Request, pod *corev1.Pod, d *operator.D
 func (c *Checker) checkForce(r *server.Request, pod *corev1.Pod, job *v1alpha1.TrainingJob) {
 	if ptr.Deref(r.Delete.GracePeriodSeconds, 1) > 0 || world.IsOver(pod) || ptr.Deref(pod.DeletionGracePeriodSeconds, 1) == 0 {
 		return // the last: the request has been looked at when it ended the grace period
+	}
+	if hasClaim(pod) {
+		c.violate("6 deletes: %s is deleted by force and mounts a claim", pod.Name)
 	}
 	if after := job.Spec.Recovery.ForceAfterSeconds; after != nil && pod.DeletionTimestamp != nil &&
 		!c.world.Clock.Now().Before(pod.DeletionTimestamp.Add(time.Duration(*after)*time.Second)) {

@@ -63,6 +63,7 @@ func (c *Checker) Due(slack time.Duration) {
 	if now.Sub(b.edited) <= slack {
 		return
 	}
+	c.checkBudgets(c.of(job.UID), job, slack)
 	limit := job.Spec.RunPolicy.ActiveDeadlineSeconds
 	if since := now.Sub(b.job) - b.suspended; !b.job.IsZero() && hasPassed(since-slack, limit) {
 		c.violate("27 deadlines come: the job is %s %v after its start, and activeDeadlineSeconds is %d", job.Status.Phase, since, *limit)

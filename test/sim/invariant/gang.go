@@ -32,6 +32,7 @@ func (c *Checker) checkGang(h *history, pod *corev1.Pod, d *operator.Decision, l
 		if name != "" {
 			c.violate("17 gang: %s joins group %s, and the gang does not need it there", pod.Name, name)
 		}
+		c.checkAfterGang(pod.Name, d)
 		return
 	}
 	attempt := groupAttempt(d.From)

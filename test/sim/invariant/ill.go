@@ -35,6 +35,7 @@ func isAvoidedAt(job *v1alpha1.TrainingJob, node string, at time.Time) bool {
 // checkPlacement: a new pod prefers all other nodes to each ill one and to those that the job avoids, and to no other; the scheduler
 // heeds that while another node has room. It excludes those alone that are lost or silent, so that it can run wherever there is room.
 func (c *Checker) checkPlacement(pod *corev1.Pod, d *operator.Decision) {
+	c.checkExclusions(pod)
 	if d.Late {
 		return
 	}
@@ -43,6 +44,9 @@ func (c *Checker) checkPlacement(pod *corev1.Pod, d *operator.Decision) {
 		isIll := isSaidIll(node) && heedsIll(d.From)
 		if scheduler.Excludes(pod, node.Name) && lostFrom(node, d.At).IsZero() && !c.seemsSilent(node.Name, d) {
 			c.violate("22 blame is true: %s is created and excludes %s, which is well", pod.Name, node.Name)
+		}
+		if from := lostFrom(node, d.At); !from.IsZero() && !d.At.Before(from) && holds(node.Name, d) && !scheduler.Excludes(pod, node.Name) {
+			c.violate("22 blame is true: %s is created and does not exclude %s, which is lost", pod.Name, node.Name)
 		}
 		switch shuns := scheduler.Avoids(pod, node.Name); {
 		case isIll && !shuns:

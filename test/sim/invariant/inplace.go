@@ -60,6 +60,7 @@ func (c *Checker) checkRestart(was, is *corev1.Pod, d *operator.Decision) {
 		c.violate("1 identity: %s is assigned %s and has the labels %v", is.Name, t.Life, is.Labels)
 	}
 	c.checkMeeting(c.of(d.From.UID), is, d.From, life)
+	c.checkChecked(was, job)
 	if now, before := ledger.LifeNumber(is), ledger.LifeNumber(was); now <= before {
 		c.violate("3 fence: %s is restarted in place with the life number %d, after %d", is.Name, now, before)
 	}

@@ -52,6 +52,9 @@ func (c *Checker) checkStatus(before, after *v1alpha1.TrainingJob, d *operator.D
 	}
 	c.checkMonotone(before, after)
 	c.checkCounted(h, before, after)
+	c.checkAvoided(h, before, after)
+	c.checkSum(before, after)
+	c.checkRan(h, before, after)
 	c.checkBackOff(h, before, after)
 	c.checkSuccesses(h, before, after)
 	c.checkVerdict(h, before, after)

@@ -64,6 +64,7 @@ func (c *Checker) checkRequest(before *v1alpha1.TrainingJob, now *v1alpha1.Check
 	if !is(before, v1alpha1.ConditionRunning) || most == time.Second || now.DeadlineTime.Sub(now.Time.Time) > most || now.Time.After(c.world.Clock.Now()) {
 		c.violate("21 asked: the ranks of a job that is %s, and gives them %v, get %+v", before.Status.Phase, most, now)
 	}
+	c.checkCanHear(d)
 }
 
 // isStopped reports whether the step stops ranks although nothing has broken: it suspends the job, or restarts it as somebody asks.
