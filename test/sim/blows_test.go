@@ -63,7 +63,7 @@ func drillJob(rng *rand.Rand) *v1alpha1.TrainingJob {
 	if rng.IntN(2) == 0 {
 		options = append(options, builder.Progress(int32(20+rng.IntN(40)), v1alpha1.StallRestart))
 	}
-	switch rng.IntN(8) {
+	switch rng.IntN(10) {
 	case 0:
 		options = append(options, builder.BackOff(20, 60))
 	case 1, 2:
@@ -72,6 +72,8 @@ func drillJob(rng *rand.Rand) *v1alpha1.TrainingJob {
 		options = append(options, builder.Recovery(func(r *v1alpha1.Recovery) { r.WindowSeconds = ptr.To[int32](300) }))
 	case 4:
 		options = append(options, builder.Asking(60))
+	case 5, 6, 7:
+		options = append(options, quick)
 	}
 	return newJob(options...)
 }
@@ -113,10 +115,7 @@ var blows = []blow{
 	{name: "shared file server", fits: restarts(1), deal: func(d *drill, r *run, pod *corev1.Pod) { r.Share("a file server fails", d.others(r, pod)) }},
 	{name: "storage limit", fits: isNeeded, deal: func(_ *drill, r *run, pod *corev1.Pod) { r.EvictInTwo(pod) }},
 	{name: "bad node, by a rule", is: free, countsFor: true, fits: hasRule(badNode), deal: exits(badNode, "")},
-	{name: "hang", countsFor: true, fits: hangs, deal: func(d *drill, r *run, pod *corev1.Pod) {
-		r.wait(r.Habits.WarmUp) // a process that has not reported yet is not known to hang
-		r.Hang(pod, d.rng.IntN(4) > 0)
-	}},
+	{name: "hang", countsFor: true, fits: hangs, deal: (*drill).hang},
 	{name: "exit of a pod that is then deleted", fits: restarts(1), deal: func(_ *drill, r *run, pod *corev1.Pod) {
 		r.Exit(pod, 1, "ValueError: batch 17 is empty")
 		for !world.HasEnded(r.pod(slotOf(pod))) {

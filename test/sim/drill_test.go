@@ -324,8 +324,11 @@ func (d *drill) finish(r *run) {
 	d.trains(r)
 	before := r.Job().Status.DeepCopy()
 	isRemoved := d.rng.IntN(4) == 0
+	if crashes := d.rng.IntN(3) == 0; crashes && isCollective(r.Job()) && r.Job().Spec.SuccessPolicy == v1alpha1.SuccessLeader && r.Habits.Late == 0 {
+		d.crashAtTeardown(r)
+	}
 	for _, pod := range r.Pods() {
-		if isNeeded(r.Job(), pod) && roleOf(pod) != "ps" && pod.Status.Phase == corev1.PodRunning {
+		if isNeeded(r.Job(), pod) && !serves(r.Job(), pod) && pod.Status.Phase == corev1.PodRunning {
 			r.Exit(pod, 0, "")
 		}
 	}
@@ -336,6 +339,7 @@ func (d *drill) finish(r *run) {
 		s := &r.Job().Status
 		d.fail(r, "13 success is not lost: %s: all programs have ended with 0, and the job is %s with %d more restarts", d.kind, s.Phase, s.Restarts-before.Restarts)
 	}
+	d.endsWithJob(r)
 }
 
 // removeDone has a cleaner of completed pods delete some as soon as their kubelets have reported them.

@@ -40,6 +40,12 @@ var scenes = []scene{
 	{"clocks jump", nil, (*drill).jump},
 	{"a policy deletes pods", isFixed, (*drill).police},
 	{"windows end", hasWindow, (*drill).outlastWindow},
+	{"a pod that never ends", nil, (*drill).neverEnds},
+	{"a request for what was given up", hasApart, (*drill).askForGivenUp},
+	{"a request while a rank still starts", meetsAlone, (*drill).askWhileHeld},
+	{"a full quota", nil, (*drill).fillQuota},
+	{"rank 0 begins slowly", leadsApart, (*drill).beginSlowly},
+	{"a rack is lost", losesAsOne, (*drill).loseRack},
 }
 
 const (
@@ -288,6 +294,10 @@ func (d *drill) hold(r *run) {
 }
 
 func slotOf(pod *corev1.Pod) string { return roleOf(pod) + "-" + pod.Labels[v1alpha1.LabelIndex] }
+
+func slotName(role v1alpha1.Role, index int) string {
+	return fmt.Sprintf("%s-%d", strings.ToLower(string(role)), index)
+}
 
 // createAgain deletes the job while a finalizer keeps one of its pods, and creates it anew.
 func (d *drill) createAgain(r *run) {

@@ -18,7 +18,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-var errQuota = errors.New("exceeded quota: compute, requested: pods=1, used: pods=8, limited: pods=8")
+var (
+	errQuota = errors.New("exceeded quota: compute, requested: pods=1, used: pods=8, limited: pods=8")
+	// errCountQuota is of a quota that counts pods that have ended too.
+	errCountQuota = errors.New("exceeded quota: objects, requested: count/pods=1, used: count/pods=8, limited: count/pods=8")
+)
 
 // begin starts two operators, of which the first leads, and the checks; tell, if set, hears the story.
 func (r *run) begin(tell func(string)) *run {

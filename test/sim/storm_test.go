@@ -111,6 +111,7 @@ var jobs = [][]builder.JobOption{
 	{builder.Workers(2), builder.PS(1)},
 	{pytorch, builder.Workers(10), builder.Elastic(1, 12), metElsewhere},
 	{pytorch, builder.Workers(12)},
+	{pytorch, builder.Workers(3), builder.AllWorkers(), builder.Elastic(2, 5)},
 }
 
 // accompanied gives a role's pods a second container that runs beside the first.

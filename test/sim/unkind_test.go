@@ -47,6 +47,7 @@ func (u *unkind) begin(r *run) {
 		r.Count("webhook")
 	}
 	r.Habits.Forgetful = u.rng.IntN(2) * 2
+	r.Habits.Checking = time.Duration(u.rng.IntN(3)*10) * time.Second
 	if u.rng.IntN(6) == 0 {
 		r.Count("clocks apart")
 		for _, node := range nodes {
@@ -130,7 +131,13 @@ var drawsOfJobs = []draw[func(*unkind) builder.JobOption]{
 		}))
 	}},
 	{"native side-car", func(*unkind) builder.JobOption { return ofEach(prepared) }},
-	{"preflight check", func(*unkind) builder.JobOption { return ofEach(checked) }},
+	{"preflight check", func(u *unkind) builder.JobOption {
+		return func(job *v1alpha1.TrainingJob) {
+			if ofEach(checked)(job); u.rng.IntN(2) == 0 {
+				job.Spec.RunPolicy.StartupDeadlineSeconds = u.seconds(5, 35)
+			}
+		}
+	}},
 	{"claim", func(*unkind) builder.JobOption {
 		return builder.EveryRole(builder.PodSpec(func(pod *corev1.PodSpec) {
 			pod.Volumes = append(pod.Volumes, corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{

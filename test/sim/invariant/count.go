@@ -88,7 +88,7 @@ func (c *Checker) checkCompleted(h *history, before *v1alpha1.TrainingJob, where
 }
 
 // checkRequested: a user has requested the restart, and no other was made for it. It is free. A restart of the whole job names no pod; a
-// restart of one replica names its pod, has the scope of its role, and comes before the replica has ended.
+// restart of one replica names its pod, has the scope of its role, and comes before the replica has succeeded.
 func (c *Checker) checkRequested(h *history, before *v1alpha1.TrainingJob, i *v1alpha1.Incident) {
 	slot, words, scope := state.Slot{Role: i.Role, Index: int(i.Index)}, i.Message, v1alpha1.ScopeJob
 	if i.Pod != "" {
@@ -100,8 +100,8 @@ func (c *Checker) checkRequested(h *history, before *v1alpha1.TrainingJob, i *v1
 	if i.Charged || i.Scope != scope || i.Pod == "" && i.Node != "" {
 		c.violate("8 exactly once: a requested restart is recorded as %+v", i)
 	}
-	if m := memoryOf(before)[i.Role]; i.Pod != "" && (m.Succeeded.Has(slot.Index) || m.GivenUp.Has(slot.Index)) {
-		c.violate("8 exactly once: a user restarts %s, which has ended or has no pod", slot)
+	if i.Pod != "" && memoryOf(before)[i.Role].Succeeded.Has(slot.Index) {
+		c.violate("8 exactly once: a user restarts %s, which has succeeded", slot)
 	}
 	h.answered[words] = true
 }
@@ -150,13 +150,26 @@ func (c *Checker) checkTimeRanOut(job *v1alpha1.TrainingJob, f *v1alpha1.Failure
 	}
 }
 
-// checkAttemptIsLate: the deadline counts from the attempt's first pod. Pods that restart in place are older than the attempt.
+// checkAttemptIsLate: the deadline counts from the attempt's first pod, without the time of the slowest preflight check. Pods that restart in place are
+// older than the attempt.
 func (c *Checker) checkAttemptIsLate(job *v1alpha1.TrainingJob, limit time.Duration) {
 	h, attempt := c.of(job.UID), int(job.Status.Attempt)
-	since := c.decided().Sub(h.begins.attempts[attempt])
+	since := c.decided().Sub(h.begins.attempts[attempt]) - c.slowestCheck(job)
 	if !h.begins.attempts[attempt].IsZero() && !h.inPlace[attempt] && since < limit-time.Second {
 		c.violate("12 verdicts are earned: the job restarts %v after the first pod of attempt %d, and startupDeadlineSeconds are %v", since, attempt, limit)
 	}
+}
+
+// slowestCheck returns how long the slowest preflight check took of the pods that the decision saw and the job needs, in whole seconds of kubelets.
+func (c *Checker) slowestCheck(job *v1alpha1.TrainingJob) time.Duration {
+	slowest := time.Duration(0)
+	for _, o := range c.writer.Process.Cache.List(server.Pods) {
+		slot, life, _, named := livesIn(job.Name, o.(*corev1.Pod))
+		if named && !isApart(&job.Spec, slot.Role) && life == lifeIn(job, memoryOf(job), slot) {
+			slowest = max(slowest, c.world.CheckedFor(o.GetUID())-time.Second)
+		}
+	}
+	return slowest
 }
 
 // checkCanReport: who hangs was created with the port of the page, which shows no report for so long.

@@ -51,6 +51,7 @@ func (c *Checker) checkStatus(before, after *v1alpha1.TrainingJob, d *operator.D
 		c.checkNew(after)
 	}
 	c.checkMonotone(before, after)
+	c.checkCheckpoint(was.Progress, now.Progress)
 	c.checkCounted(h, before, after)
 	c.checkAvoided(h, before, after)
 	c.checkSum(before, after)

@@ -45,6 +45,11 @@ func (c *Checker) checkVerdict(h *history, before, after *v1alpha1.TrainingJob) 
 	case is(after, v1alpha1.ConditionSucceeded):
 		required := requiredForSuccess(after)
 		open := slices.DeleteFunc(slices.Clone(required), func(slot state.Slot) bool { return memory[slot.Role].Succeeded.Has(slot.Index) })
+		if e := after.Spec.Elastic; e != nil && len(required)-len(open) >= int(e.MinReplicas) { // workers that have not run are not waited for
+			open = slices.DeleteFunc(open, func(slot state.Slot) bool {
+				return !slices.ContainsFunc(h.fates[place{slot, lifeIn(before, memory, slot)}], func(f *fate) bool { return f.ran })
+			})
+		}
 		if len(open) == len(required) || len(open) > 0 && after.Spec.SuccessPolicy != v1alpha1.SuccessAnyWorker {
 			c.violate("12 verdicts are earned: the job succeeded without %s", open)
 		}

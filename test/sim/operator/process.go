@@ -28,6 +28,7 @@ const User = "operator"
 var options = cluster.Options{Parallel: 1, WatchNodes: true, LostAfter: LostAfter, MaxCheckpointWait: time.Hour, Signals: nodes.Signals{
 	{Kind: nodes.ConditionSignal, Name: Breaks}:   state.BlameNode,
 	{Kind: nodes.ConditionSignal, Name: StaysOff}: state.AvoidNode,
+	{Kind: nodes.CordonSignal}:                    state.AvoidNode,
 	{Kind: nodes.ConditionSignal, Name: Loses}:    state.LoseNode,
 }}
 

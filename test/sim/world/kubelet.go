@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -79,9 +80,9 @@ func (w *World) prepare(pod *corev1.Pod) {
 			pod.Status.ContainerStatuses = containers(pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
 				Reason: "ImagePullBackOff", Message: "Back-off pulling image \"train\""}})
 		})
-	case w.Unchecked && roleOf(pod) == "evaluator" && len(pod.Spec.InitContainers) > 0:
+	case w.Unchecked && roleOf(pod) == "evaluator" && len(pod.Spec.InitContainers) > 0, w.isChecking(pod):
 		w.check(pod)
-	case len(pod.Spec.InitContainers) > len(pod.Status.InitContainerStatuses):
+	case !isInitialized(pod):
 		w.initialize(pod)
 	case w.cannotStart(pod):
 		w.StartError(pod)
@@ -101,23 +102,56 @@ func (w *World) initialize(pod *corev1.Pod) {
 		w.say("kubelet: an init container of %s fails", pod.Name)
 	}
 	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
+		began := w.started(pod).Running.StartedAt
+		if len(pod.Status.InitContainerStatuses) > 0 { // a check
+			began = pod.Status.InitContainerStatuses[0].State.Running.StartedAt
+		}
 		pod.Status.ContainerStatuses = containers(pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}})
+		pod.Status.InitContainerStatuses = nil
 		for i := range pod.Spec.InitContainers {
 			c := &pod.Spec.InitContainers[i]
 			status := corev1.ContainerStatus{Name: c.Name, State: w.started(pod)}
-			switch {
-			case c.RestartPolicy != nil:
-			case fails:
-				status.State = w.terminated(pod, w.initExit(c), "")
-			default:
-				status.State = w.terminated(pod, 0, "")
+			code := int32(0)
+			if fails {
+				code = w.initExit(c)
 			}
-			pod.Status.InitContainerStatuses = append(pod.Status.InitContainerStatuses, status)
+			if c.RestartPolicy == nil {
+				status.State = w.terminated(pod, code, "")
+				status.State.Terminated.StartedAt = began
+			}
+			pod.Status.InitContainerStatuses, began = append(pod.Status.InitContainerStatuses, status), w.nodeTime(pod)
 		}
 	})
 	if fails {
 		w.endedAt[pod.UID] = w.Clock.Now()
 	}
+}
+
+// isInitialized reports whether the init containers of the pod have ended, but for those that go on beside the others.
+func isInitialized(pod *corev1.Pod) bool {
+	first := pod.Status.InitContainerStatuses
+	return len(first) == len(pod.Spec.InitContainers) && (len(first) == 0 || first[0].State.Terminated != nil || isSideCar(pod, 0))
+}
+
+// isChecking reports whether the first init container of the pod is a preflight check that takes time, and has not ended.
+func (w *World) isChecking(pod *corev1.Pod) bool {
+	first := pod.Spec.InitContainers
+	if w.Habits.Checking == 0 || len(first) == 0 || !strings.HasPrefix(first[0].Name, "preflight-") || isSideCar(pod, 0) || isInitialized(pod) {
+		return false
+	}
+	if _, isKnown := w.checks[pod.UID]; !isKnown {
+		w.say("kubelet: %s is checked", pod.Name)
+		w.checks[pod.UID] = span{w.Clock.Now(), w.Clock.Now().Add(w.upTo(w.Habits.Checking))}
+	}
+	return w.Clock.Now().Before(w.checks[pod.UID].until)
+}
+
+// span is a time from and until when something goes on.
+type span struct{ from, until time.Time }
+
+// CheckedFor returns how long the preflight check of the pod has taken, or takes.
+func (w *World) CheckedFor(uid types.UID) time.Duration {
+	return w.checks[uid].until.Sub(w.checks[uid].from)
 }
 
 // check lets the first init container of the pod run on.

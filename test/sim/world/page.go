@@ -22,6 +22,8 @@ type page struct {
 	SavedFor string    `json:"savedFor,omitempty"`
 	Attempt  int64     `json:"attempt"`
 	Life     int64     `json:"life"`
+	// Checkpoint is the last one that the ranks have saved.
+	Checkpoint string `json:"checkpoint,omitempty"`
 
 	// process is the container that serves it, and at when it last changed, by the world's own clock.
 	process string
@@ -49,6 +51,13 @@ func (w *World) show(pod *corev1.Pod, process string, step int64, answers bool) 
 	now := w.Clock.Now()
 	is := page{Time: now.Add(w.Skew[pod.Spec.NodeName]), Step: step, SavedFor: w.pages[pod.UID].SavedFor, process: process, at: now}
 	is.Attempt, is.Life = told(pod)
+	saved := step - step%2
+	if w.Habits.Training {
+		saved = w.training.saved
+	}
+	if saved > 0 {
+		is.Checkpoint = fmt.Sprintf("s3://checkpoints/%d", saved)
+	}
 	if id, _, _ := strings.Cut(pod.Annotations[v1alpha1.AnnotationCheckpointRequest], " "); answers && id != "" && id != is.SavedFor {
 		w.say("training: %s has saved what %s asks", pod.Name, id)
 		is.SavedFor = id

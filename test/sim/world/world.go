@@ -88,6 +88,8 @@ type World struct {
 	// images are the names of the images that the containers of pods were started with, and processes counts the containers started.
 	images    map[types.UID]map[int]string
 	processes int
+	// checks are from and until when the preflight checks of pods run.
+	checks map[types.UID]span
 	// sweepAt is when the garbage collector removes the pods of a node.
 	sweepAt map[string]time.Time
 	// faults are by process what ended it or is to end it, following are the ends to come, and stopped the processes that the operator ends.
@@ -133,6 +135,8 @@ type Habits struct {
 	BackOff time.Duration
 	// Spread is whether the scheduler takes a node in turn, whatever pods prefer: other preferences outweigh theirs.
 	Spread bool
+	// Checking is how long the preflight checks of pods take at most; 0 is no time.
+	Checking time.Duration
 	// Forgetful is one in how many evictions in two versions whose kubelet loses the containers and never says when they ended; 0 for none.
 	Forgetful int
 }
@@ -159,7 +163,7 @@ func New() *World {
 		Server: server.New(clock), Clock: clock, NoImage: map[string]bool{}, Unstartable: map[string]bool{}, Deaf: map[string]bool{}, Rejecting: map[string]string{}, Homeless: map[string]bool{},
 		Counts: map[string]int{}, Skew: map[string]time.Duration{}, Polite: 143, SideLoaded: map[string]bool{}, Fragile: map[string]bool{}, images: map[types.UID]map[int]string{},
 		downAt: map[string]time.Time{}, sweepAt: map[string]time.Time{}, endedAt: map[types.UID]time.Time{},
-		faults: map[process]*Fault{}, stopped: map[process]bool{}, ended: map[process]bool{},
+		checks: map[types.UID]span{}, faults: map[process]*Fault{}, stopped: map[process]bool{}, ended: map[process]bool{},
 		Leases: Leases{Mute: map[string]bool{}, renewed: map[string][]time.Time{}, shown: map[string]time.Time{}},
 	}
 	for _, name := range []string{"node-0", "node-1", "node-2"} {
