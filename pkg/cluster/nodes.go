@@ -37,7 +37,7 @@ func (c *Cluster) addNodes(ctx context.Context, o *state.Observed) error {
 		case err != nil:
 			return fmt.Errorf("reading node %s: %w", name, err)
 		default:
-			if n := c.health().Of(&node); n.Lost.Reason != "" || n.Action == state.BlameNode {
+			if n := c.health().Of(&node); n.Lost.Reason != "" || n.Action == state.BlameNode || node.Spec.Unschedulable {
 				o.Nodes = append(o.Nodes, n)
 			}
 		}

@@ -108,5 +108,5 @@ func EndedBeside(f *v1alpha1.Failure, p *state.Pod) bool {
 		within += agentNotices
 	}
 	return IsOfRank(f) && p.Exit != nil && p.Exit.Main && p.Exit.Code != 0 && p.Slot != SlotOf(f) && state.IsNeeded(p.Slot.Role) &&
-		p.Life.Attempt == int(f.Attempt) && p.Exit.Time.Sub(f.Time.Time).Abs() <= within
+		(p.Life.Attempt == int(f.Attempt) || p.Life.Attempt < 0) && p.Exit.Time.Sub(f.Time.Time).Abs() <= within
 }

@@ -58,7 +58,7 @@ func Blamed(s *state.Snapshot, incidents []v1alpha1.Incident, amendments []failu
 			list, failures = list.remove(was.Node), failures.remove(was.Node, was.RestartTime)
 		}
 	}
-	against := slices.DeleteFunc(slices.Concat(incidents, lostTogether(s, incidents)), func(i v1alpha1.Incident) bool {
+	against := slices.DeleteFunc(slices.Concat(incidents, lostTogether(s, incidents, amendments)), func(i v1alpha1.Incident) bool {
 		return i.Node == "" || !i.RestartTime.After(since) || !countsAgainstNode(spec, &i)
 	})
 	for i := range against {
@@ -143,9 +143,13 @@ func (l List) latest() []v1alpha1.AvoidedNode {
 }
 
 // lostTogether returns an incident for each further node that is lost together with the node of the latest incident; at most maxAvoided.
-func lostTogether(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.Incident {
-	now := metav1.NewTime(s.Now.Truncate(time.Second))
-	if len(incidents) == 0 || !incidents[0].RestartTime.Equal(&now) || !failure.ReasonOf(incidents[0].Reason).IsNodeFault {
+func lostTogether(s *state.Snapshot, incidents []v1alpha1.Incident, amendments []failure.Amendment) []v1alpha1.Incident {
+	if len(incidents) == 0 || !failure.ReasonOf(incidents[0].Reason).IsNodeFault {
+		return nil
+	}
+	at := incidents[0].RestartTime
+	isAmended := slices.ContainsFunc(amendments, func(a failure.Amendment) bool { return a.Is.RestartTime.Equal(&at) })
+	if !isAmended && !at.Time.Equal(s.Now.Truncate(time.Second)) {
 		return nil
 	}
 	var more []v1alpha1.Incident
@@ -155,11 +159,11 @@ func lostTogether(s *state.Snapshot, incidents []v1alpha1.Incident) []v1alpha1.I
 			break
 		}
 		named := slices.ContainsFunc(incidents, func(incident v1alpha1.Incident) bool {
-			return incident.Node == n.Name && incident.RestartTime.Equal(&now)
+			return incident.Node == n.Name && incident.RestartTime.Equal(&at)
 		})
 		if isLost(s, n) && !named {
 			more = append(more, v1alpha1.Incident{
-				Failure: v1alpha1.Failure{Node: n.Name, Cause: v1alpha1.CauseInfrastructure, Reason: n.Lost.Reason}, RestartTime: now,
+				Failure: v1alpha1.Failure{Node: n.Name, Cause: v1alpha1.CauseInfrastructure, Reason: n.Lost.Reason}, RestartTime: at,
 			})
 		}
 	}

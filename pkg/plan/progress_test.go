@@ -198,3 +198,15 @@ func TestSinceWhenTheCheckpointIsThere(t *testing.T) {
 		}
 	}
 }
+
+// A later process of the operator knows the time of the last report to the second. If each write moved it, a hang would never come to its deadline.
+func TestAWriteDoesNotMakeTheLastReportNewer(t *testing.T) {
+	running := seen(builder.Running("worker", 0))
+	job := underWay(t, takenOn(t, builder.Workers(1), builder.Progress(600, v1alpha1.StallNotify)), running...)
+	job = after(t, builder.Snapshot(job, append(running, builder.Reported(7, 20*second), builder.Now(20*second))...))
+	rounded := func(o *state.Observed) { o.Progress.Renewed = builder.Epoch.Add(21 * second) }
+	p := plan.Make(builder.Snapshot(job, builder.Failed("worker", 0, builder.Exit(1)), builder.Reported(7, 20*second), rounded, builder.Now(60*second)))
+	if got := p.Status.Progress.RenewTime.Sub(builder.Epoch); got != 20*second || cmp.Equal(job.Status, p.Status) {
+		t.Errorf("renewTime %v of a status that is written, want 20s", got)
+	}
+}

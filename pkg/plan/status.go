@@ -51,7 +51,7 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 	next.Ready = readyOf(&next)
 	if v.Kind != policy.Final && !equality.Semantic.DeepEqual(&s.Job.Status, &next) { // it is written, so it shows all there is
 		setLostSeconds(s, &next, v)
-		if next.Progress != nil && !s.Progress.Renewed.IsZero() {
+		if next.Progress != nil && !s.Progress.Renewed.IsZero() && s.Progress.Report != next.Memory.Report { // else each write would make it newer
 			next.Progress.RenewTime, next.Memory.Report = renewal(s), s.Progress.Report
 		}
 	}

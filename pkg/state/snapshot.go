@@ -54,6 +54,9 @@ func (s *Snapshot) leaveLost() {
 	for _, pods := range [][]Pod{s.Pods, s.Gone} {
 		for i := range pods {
 			p := &pods[i]
+			if p.Restarting && p.Process == "" && s.remembersStart(p) { // its kubelet starts, and does not know the container yet
+				p.Restarting = false
+			}
 			isEvicted := p.Told && p.Process == "" && p.Rejected.Reason != "" && !s.remembersStart(p)
 			if p.Restarting && (p.Fenced || s.IsLost(p)) || p.Told && p.Fenced && s.hasTwin(p) || isEvicted {
 				p.Life, p.Restarting, p.Left = p.Former, false, true

@@ -71,7 +71,7 @@ var basics = []scenario{
 		play: func(r *run) {
 			for i, slot := range []string{"actor-1", "loader-0", "learner-0"} {
 				r.running()
-				r.wait(6 * time.Second) // an incident of its own
+				r.wait(11 * time.Second) // an incident of its own
 				r.exit(137, slot)
 				r.restarted(int32(i + 1))
 			}

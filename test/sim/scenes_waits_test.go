@@ -127,6 +127,7 @@ func (d *drill) fillQuota(r *run) {
 	for role := range r.Job().Spec.ReplicaSpecs {
 		total += int(r.Job().Spec.Replicas(role))
 	}
+	r.Crowded = r.Clock.Now().Add(20 * time.Minute)
 	r.Server.Admit = func(q *server.Request) error {
 		if q.User != operator.User || q.Verb != server.Create || q.Kind != server.Pods || len(r.Pods()) < total {
 			return nil

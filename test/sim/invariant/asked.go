@@ -72,7 +72,7 @@ func (c *Checker) checkKept(pod *corev1.Pod, d *operator.Decision, job *v1alpha1
 	slot, life, restarting, _ := livesIn(job.Name, pod)
 	seen, _ := d.Process.Cache.Get(server.Pods, client.ObjectKeyFromObject(pod)).(*corev1.Pod)
 	truly := h.byPod[pod.UID]
-	if f == nil || isFromBefore(pod, job) || d.Late || !d.Leads() || is(d.From, v1alpha1.ConditionFinished) || seen == nil || !world.IsOver(seen) || truly == nil || truly.exit == nil || truly.touched {
+	if f == nil || c.world.Clock.Now().Before(c.world.Crowded) || isFromBefore(pod, job) || d.Late || !d.Leads() || is(d.From, v1alpha1.ConditionFinished) || seen == nil || !world.IsOver(seen) || truly == nil || truly.exit == nil || truly.touched {
 		return
 	}
 	isRank := func(role v1alpha1.Role) bool { return role.IsLeader() || role == v1alpha1.Worker }

@@ -70,7 +70,7 @@ func (c *Checker) checkAvoided(h *history, before, after *v1alpha1.TrainingJob) 
 		})
 		isLostToo := slices.ContainsFunc(after.Status.Incidents, func(i v1alpha1.Incident) bool { return isNodeFault(&i) && i.RestartTime.Time.Equal(at) }) && c.seemsAway(n.Name)
 		switch {
-		case !isOld && !isLostToo && !h.isToBlame(&before.Spec, n.Name, ttl, func(t time.Time) bool { return t.Equal(at) }):
+		case !isOld && !isLostToo && !h.wasLost[n.Name] && !h.isToBlame(&before.Spec, n.Name, ttl, func(t time.Time) bool { return t.Equal(at) }):
 			c.violate("22 blame is true: the job avoids %s until %v, and no incident of %v is the node's fault, or the second there", n.Name, n.ExpirationTime.UTC(), at.UTC())
 		case isOld && isChanged && !h.wasLost[n.Name] && c.decided().Before(n.ExpirationTime.Time) && !h.isToBlame(&before.Spec, n.Name, ttl, func(t time.Time) bool { return true }):
 			c.violate("22 blame is true: the job avoids %s still, and by late evidence no incident is the node's fault, or the second there", n.Name)

@@ -65,6 +65,7 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 	}
 	ref := ledger.OwnerOf(pod)
 	_, _, restarting, _ := livesIn(ref.Name, was)
+	restarting = restarting && !f.ran // a kubelet that starts does not know the process
 	if !restarting {
 		f.fault = cmp.Or(c.world.FaultOf(pod), f.fault)
 	}

@@ -64,6 +64,8 @@ type World struct {
 	Reading Reading
 	// Leases are the Leases of nodes.
 	Leases Leases
+	// Crowded is until when a quota on the number of objects keeps the operator from keeping logs.
+	Crowded time.Time
 	// Room is how many pods that can run fit on a node; 0 for any number.
 	Room int
 	// Say, if set, hears the story.
