@@ -374,12 +374,19 @@ func (d *drill) askInBackOff(r *run) {
 
 // askAgainAndAgain asks for a restart every three seconds. The job begins anew now and then nevertheless.
 func (d *drill) askAgainAndAgain(r *run) {
-	half, begins := r.Clock.Now().Add(40*time.Second), false
+	half, begins, seen := r.Clock.Now().Add(40*time.Second), false, map[string]bool{}
 	for range 30 {
 		r.AskForRestart()
 		for range 6 {
 			r.step()
-			begins = begins || slices.ContainsFunc(r.Pods(), func(pod *corev1.Pod) bool { return pod.CreationTimestamp.After(half) })
+			for _, pod := range r.Pods() {
+				process := string(pod.UID) // a new pod, or a new process in its pod
+				if all := pod.Status.ContainerStatuses; len(all) > 0 {
+					process += all[0].ContainerID
+				}
+				begins = begins || r.Clock.Now().After(half) && pod.DeletionTimestamp == nil && !seen[process]
+				seen[process] = true
+			}
 		}
 	}
 	if !begins && *r.Job().Spec.Recovery.MaxBackoffSeconds < 20 {
