@@ -77,7 +77,8 @@ func (c *Checker) checkKept(pod *corev1.Pod, d *operator.Decision, job *v1alpha1
 	}
 	isRank := func(role v1alpha1.Role) bool { return role.IsLeader() || role == v1alpha1.Worker }
 	end := world.End(pod)
-	isOne := f.Reason == "Error" && f.Container == "" && isRank(f.Role) && isRank(slot.Role) && !restarting && life.Attempt == int(f.Attempt) && inRange(d.From, slot)
+	isOne := f.Reason == "Error" && f.Cause != v1alpha1.CauseInfrastructure && // a rule knows better than logs
+		f.Container == "" && isRank(f.Role) && isRank(slot.Role) && !restarting && life.Attempt == int(f.Attempt) && inRange(d.From, slot)
 	if isOne && end != nil && end.ExitCode != 0 && end.FinishedAt.Sub(f.Time.Time).Abs() <= endsBeside && pod.DeletionTimestamp == nil {
 		c.violate("6 deletes: %s ended with %d at %v, beside %s at %v, and is deleted with its log", pod.Name, end.ExitCode, end.FinishedAt.UTC(), f.Pod, f.Time.UTC())
 	}

@@ -56,7 +56,8 @@ func (w *World) train() {
 // meet reports whether the ranks can make a step: each one runs that the others need.
 func (w *World) meet(ranks []*corev1.Pod) bool {
 	return len(ranks) > 0 && !slices.ContainsFunc(w.Pods(), func(pod *corev1.Pod) bool {
-		return !w.runs(pod) && slices.ContainsFunc(ranks, func(rank *corev1.Pod) bool { return w.needs(rank, pod) })
+		isKept := slices.ContainsFunc(ranks, func(rank *corev1.Pod) bool { return rank.Spec.Hostname == pod.Spec.Hostname }) // for its log
+		return !w.runs(pod) && !isKept && slices.ContainsFunc(ranks, func(rank *corev1.Pod) bool { return w.needs(rank, pod) })
 	})
 }
 
