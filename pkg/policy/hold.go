@@ -83,8 +83,9 @@ const explainedWithin = 4 * time.Second
 // report never comes.
 func waitForKubelet(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.Time) {
 	r := s.First(func(r *state.Replica) bool {
-		isEnded := ruling.Kind == Fail || slices.ContainsFunc(ruling.Restarts, func(i failure.Incident) bool { return failure.Covers(&i.Incident, r.Slot) })
-		return isEnded && isUnexplained(r.Pod) && s.Now.Before(r.Pod.EndSeen.Add(explainedWithin))
+		covers := func(i failure.Incident) bool { return failure.Covers(&i.Incident, r.Slot) }
+		isDue := isUnexplained(r.Pod) && s.Now.Before(r.Pod.EndSeen.Add(explainedWithin))
+		return isDue && (ruling.Kind == Fail || slices.ContainsFunc(ruling.Restarts, covers))
 	})
 	if r == nil {
 		return nil, time.Time{}

@@ -104,9 +104,12 @@ const besideNamed = 4
 
 // beside names the replicas that ended by themselves at about the same time. Their logs are kept as well.
 func beside(s *state.Snapshot, incident *failure.Incident) string {
+	if incident.Scope != v1alpha1.ScopeJob {
+		return ""
+	}
 	var names []string
 	for r := range s.Replicas() {
-		if incident.Scope == v1alpha1.ScopeJob && r.Pod != nil && failure.EndedBeside(&incident.Failure, r.Pod) {
+		if r.Pod != nil && failure.EndedBeside(&incident.Failure, r.Pod) {
 			names = append(names, r.Slot.String())
 		}
 	}
