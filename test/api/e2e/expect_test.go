@@ -66,13 +66,13 @@ func (j *submitted) runsWithin(limit time.Duration, attempt, restarts int32) *vi
 	})
 }
 
-// waitsOutIncident waits until the latest incident is older than the 5 s within which docs/recovery.md joins ends, so that the next end begins
+// waitsOutIncident waits until the latest incident is older than the 10 s within which docs/recovery.md joins ends, so that the next end begins
 // another incident.
 func (j *submitted) waitsOutIncident() {
 	GinkgoHelper()
 	j.becomes("its latest incident is over", func(v *view) bool {
 		incidents := v.job.Status.Incidents
-		return len(incidents) == 0 || time.Since(incidents[0].RestartTime.Time) > 7*time.Second
+		return len(incidents) == 0 || time.Since(incidents[0].RestartTime.Time) > 12*time.Second
 	})
 }
 
