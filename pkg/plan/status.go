@@ -51,9 +51,7 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 	next.Ready = readyOf(&next)
 	if v.Kind != policy.Final && !equality.Semantic.DeepEqual(&s.Job.Status, &next) { // it is written, so it shows all there is
 		setLostSeconds(s, &next, v)
-		if next.Progress != nil && !s.Progress.Renewed.IsZero() && s.Progress.Report != next.Memory.Report { // else each write would make it newer
-			next.Progress.RenewTime, next.Memory.Report = renewal(s), s.Progress.Report
-		}
+		setRenewal(s, &next)
 	}
 	return next
 }
@@ -150,6 +148,13 @@ func setProgress(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 		next.Memory.Report = s.Progress.Report
 	}
 	next.Progress = is
+}
+
+// setRenewal records the time of the latest report. A report that is recorded keeps its time: else each write would make it newer.
+func setRenewal(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
+	if next.Progress != nil && !s.Progress.Renewed.IsZero() && s.Progress.Report != next.Memory.Report {
+		next.Progress.RenewTime, next.Memory.Report = renewal(s), s.Progress.Report
+	}
 }
 
 func renewal(s *state.Snapshot) *metav1.Time {

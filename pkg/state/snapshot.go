@@ -57,12 +57,17 @@ func (s *Snapshot) leaveLost() {
 			if p.Restarting && p.Process == "" && s.remembersStart(p) { // its kubelet starts, and does not know the container yet
 				p.Restarting = false
 			}
-			isEvicted := p.Told && p.Process == "" && p.Rejected.Reason != "" && !s.remembersStart(p)
-			if p.Restarting && (p.Fenced || s.IsLost(p)) || p.Told && p.Fenced && s.hasTwin(p) || isEvicted {
+			if s.neverBegan(p) {
 				p.Life, p.Restarting, p.Left = p.Former, false, true
 			}
 		}
 	}
+}
+
+// neverBegan reports whether the pod begins no life in place any more.
+func (s *Snapshot) neverBegan(p *Pod) bool {
+	isEvicted := p.Told && p.Process == "" && p.Rejected.Reason != "" && !s.remembersStart(p)
+	return p.Restarting && (p.Fenced || s.IsLost(p)) || p.Told && p.Fenced && s.hasTwin(p) || isEvicted
 }
 
 // hasTwin reports whether another pod has the same life.

@@ -51,6 +51,11 @@ func (c *Checker) checkRan(h *history, before, after *v1alpha1.TrainingJob) {
 	if now.LostSeconds.Redone > was.LostSeconds.Redone && (was.Attempt == h.first.Status.Attempt || h.books.step == 0) {
 		c.violate("12 verdicts are earned: steps are redone for %d s, in attempt %d after step %d", now.LostSeconds.Redone, was.Attempt, h.books.step)
 	}
+	c.checkRunningSeconds(was, now)
+}
+
+// checkRunningSeconds: the time in which the job ran ends with its failure.
+func (c *Checker) checkRunningSeconds(was, now *v1alpha1.TrainingJobStatus) {
 	running := meta.FindStatusCondition(was.Conditions, v1alpha1.ConditionRunning)
 	if was.Attempt == now.Attempt || running == nil || running.Status != "True" || len(c.world.Skew) > 0 || isTimeRanOut(&now.Incidents[0].Failure) {
 		return

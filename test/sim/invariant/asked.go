@@ -68,20 +68,23 @@ const endsBeside = 2 * time.Second
 // checkKept: the pods of ranks that ended by themselves within two seconds of the last failure keep their logs until the next one, the clean-up, or a
 // resumption.
 func (c *Checker) checkKept(pod *corev1.Pod, d *operator.Decision, job *v1alpha1.TrainingJob) {
-	f, h := job.Status.LastFailure, c.of(d.UID())
-	slot, life, restarting, _ := livesIn(job.Name, pod)
-	seen, _ := d.Process.Cache.Get(server.Pods, client.ObjectKeyFromObject(pod)).(*corev1.Pod)
-	truly := h.byPod[pod.UID]
-	if f == nil || c.world.Clock.Now().Before(c.world.Crowded) || isFromBefore(pod, job) || d.Late || !d.Leads() || is(d.From, v1alpha1.ConditionFinished) || seen == nil || !world.IsOver(seen) || truly == nil || truly.exit == nil || truly.touched {
+	f, seen := job.Status.LastFailure, d.Process.Cache.Get(server.Pods, client.ObjectKeyFromObject(pod))
+	truly, end := c.of(d.UID()).byPod[pod.UID], world.End(pod)
+	isFree := d.Late || !d.Leads() || is(d.From, v1alpha1.ConditionFinished) || isFromBefore(pod, job) || c.world.Clock.Now().Before(c.world.Crowded)
+	if f == nil || isFree || seen == nil || !world.IsOver(seen.(*corev1.Pod)) || truly == nil || truly.exit == nil || truly.touched || !isBeside(pod, f, d.From) {
 		return
 	}
-	isRank := func(role v1alpha1.Role) bool { return role.IsLeader() || role == v1alpha1.Worker }
-	end := world.End(pod)
-	isOne := f.Reason == "Error" && f.Cause != v1alpha1.CauseInfrastructure && // a rule knows better than logs
-		f.Container == "" && isRank(f.Role) && isRank(slot.Role) && !restarting && life.Attempt == int(f.Attempt) && inRange(d.From, slot)
-	if isOne && end != nil && end.ExitCode != 0 && end.FinishedAt.Sub(f.Time.Time).Abs() <= endsBeside && pod.DeletionTimestamp == nil {
+	if end != nil && end.ExitCode != 0 && end.FinishedAt.Sub(f.Time.Time).Abs() <= endsBeside && pod.DeletionTimestamp == nil {
 		c.violate("6 deletes: %s ended with %d at %v, beside %s at %v, and is deleted with its log", pod.Name, end.ExitCode, end.FinishedAt.UTC(), f.Pod, f.Time.UTC())
 	}
+}
+
+// isBeside reports whether the pod is of a rank in the attempt in which another one, or itself, failed by an exit that no rule explains.
+func isBeside(pod *corev1.Pod, f *v1alpha1.Failure, job *v1alpha1.TrainingJob) bool {
+	isRank := func(role v1alpha1.Role) bool { return role.IsLeader() || role == v1alpha1.Worker }
+	slot, life, restarting, _ := livesIn(job.Name, pod)
+	isExit := f.Reason == "Error" && f.Cause != v1alpha1.CauseInfrastructure && f.Container == ""
+	return isExit && isRank(f.Role) && isRank(slot.Role) && !restarting && life.Attempt == int(f.Attempt) && inRange(job, slot)
 }
 
 // checkChecked: after an incident that blames a node, pods with checks are created anew, so that every node passes again.

@@ -33,12 +33,10 @@ func countsForNode(spec *v1alpha1.TrainingJobSpec, i *v1alpha1.Incident) (surely
 	case i.Node == "" || isConsequence && !isForgotten || i.Cause == v1alpha1.CauseRequested || i.Cause == v1alpha1.CauseCompleted:
 		return false, false
 	case i.Cause == v1alpha1.CauseHang:
-		blamed := strings.Contains(i.Message, nameOf(i)+" is in ") || strings.Contains(i.Message, nameOf(i)+" does not answer") || strings.Contains(i.Message, nameOf(i)+" rank ")
-		return false, blamed
+		return false, slices.ContainsFunc([]string{" is in ", " does not answer", " rank "}, func(how string) bool { return strings.Contains(i.Message, nameOf(i)+how) })
 	case i.Reason == "Error" && i.ExitCode != nil && i.Container == "":
-		isKubelets := *i.ExitCode == 143 || *i.ExitCode == 137 && hasProbe(spec, i.Role)
-		isSaid := i.Cause == v1alpha1.CauseRetryable || i.Cause == v1alpha1.CauseInfrastructure
-		return isSaid && !isKubelets && !i.Explained, !isKubelets
+		may = *i.ExitCode != 143 && (*i.ExitCode != 137 || !hasProbe(spec, i.Role)) // else the kubelet may have ended it
+		return may && !i.Explained && slices.Contains([]v1alpha1.Cause{v1alpha1.CauseRetryable, v1alpha1.CauseInfrastructure}, i.Cause), may
 	default:
 		return false, isForgotten || i.Reason == v1alpha1.ReasonStartupDeadline || i.ExitCode != nil && i.Reason != "Evicted"
 	}
@@ -64,23 +62,28 @@ func (c *Checker) checkAvoided(h *history, before, after *v1alpha1.TrainingJob) 
 	isChanged := before.Status.Restarts != after.Status.Restarts || h.happened[v1alpha1.EventIncidentExplained] != h.explained
 	h.explained = h.happened[v1alpha1.EventIncidentExplained]
 	for _, n := range after.Status.AvoidedNodes {
-		at := n.ExpirationTime.Add(-ttl)
-		isOld := slices.ContainsFunc(before.Status.AvoidedNodes, func(o v1alpha1.AvoidedNode) bool {
-			return o.Name == n.Name && !o.ExpirationTime.Before(&n.ExpirationTime)
-		})
-		isLostToo := slices.ContainsFunc(after.Status.Incidents, func(i v1alpha1.Incident) bool { return isNodeFault(&i) && i.RestartTime.Time.Equal(at) }) && c.seemsAway(n.Name)
-		switch {
-		case !isOld && !isLostToo && !h.wasLost[n.Name] && !h.isToBlame(&before.Spec, n.Name, ttl, func(t time.Time) bool { return t.Equal(at) }):
-			c.violate("22 blame is true: the job avoids %s until %v, and no incident of %v is the node's fault, or the second there", n.Name, n.ExpirationTime.UTC(), at.UTC())
-		case isOld && isChanged && !h.wasLost[n.Name] && c.decided().Before(n.ExpirationTime.Time) && !h.isToBlame(&before.Spec, n.Name, ttl, func(t time.Time) bool { return true }):
-			c.violate("22 blame is true: the job avoids %s still, and by late evidence no incident is the node's fault, or the second there", n.Name)
-		}
-		if isLostToo {
-			h.wasLost[n.Name] = true
-		}
+		c.checkAvoidedNode(h, before, after, &n, ttl, isChanged)
 	}
 	if isChanged && ttl > 0 && len(after.Status.AvoidedNodes) < 16 {
 		c.checkBlamed(before, after, ttl)
+	}
+}
+
+// checkAvoidedNode asks that of one of them.
+func (c *Checker) checkAvoidedNode(h *history, before, after *v1alpha1.TrainingJob, n *v1alpha1.AvoidedNode, ttl time.Duration, isChanged bool) {
+	at := n.ExpirationTime.Add(-ttl)
+	isOld := slices.ContainsFunc(before.Status.AvoidedNodes, func(o v1alpha1.AvoidedNode) bool {
+		return o.Name == n.Name && !o.ExpirationTime.Before(&n.ExpirationTime)
+	})
+	isLostToo := slices.ContainsFunc(after.Status.Incidents, func(i v1alpha1.Incident) bool { return isNodeFault(&i) && i.RestartTime.Time.Equal(at) }) && c.seemsAway(n.Name)
+	switch {
+	case !isOld && !isLostToo && !h.wasLost[n.Name] && !h.isToBlame(&before.Spec, n.Name, ttl, func(t time.Time) bool { return t.Equal(at) }):
+		c.violate("22 blame is true: the job avoids %s until %v, and no incident of %v is the node's fault, or the second there", n.Name, n.ExpirationTime.UTC(), at.UTC())
+	case isOld && isChanged && !h.wasLost[n.Name] && c.decided().Before(n.ExpirationTime.Time) && !h.isToBlame(&before.Spec, n.Name, ttl, func(t time.Time) bool { return true }):
+		c.violate("22 blame is true: the job avoids %s still, and by late evidence no incident is the node's fault, or the second there", n.Name)
+	}
+	if isLostToo {
+		h.wasLost[n.Name] = true
 	}
 }
 

@@ -71,12 +71,17 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 	}
 	if !byOperator && was.DeletionTimestamp == nil && (is == nil || is.DeletionTimestamp != nil) {
 		h.outside++
-		f.touched = true
-		f.lost = f.lost || !world.IsOver(was) && was.Status.Phase != corev1.PodPending && !restarting
+		f.noteDeletion(was, restarting)
 	}
 	if is != nil && (!isOver(was) || isForNode(is)) {
 		f.noteVersion(is, restarting, c.world.EndedItself(is))
 	}
+}
+
+// noteDeletion writes down that somebody else than the operator has deleted the pod.
+func (f *fate) noteDeletion(was *corev1.Pod, restarting bool) {
+	f.touched = true
+	f.lost = f.lost || !world.IsOver(was) && was.Status.Phase != corev1.PodPending && !restarting
 }
 
 // noteVersion writes down what a version of a pod that had not ended says. endedBefore is whether its process ended before any request to end, and

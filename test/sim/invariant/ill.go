@@ -42,12 +42,7 @@ func (c *Checker) checkPlacement(pod *corev1.Pod, d *operator.Decision) {
 	for _, o := range d.Process.Cache.List(server.Nodes) {
 		node := o.(*corev1.Node)
 		isIll := isSaidIll(node) && heedsIll(d.From)
-		if scheduler.Excludes(pod, node.Name) && lostFrom(node, d.At).IsZero() && !c.seemsSilent(node.Name, d) {
-			c.violate("22 blame is true: %s is created and excludes %s, which is well", pod.Name, node.Name)
-		}
-		if from := lostFrom(node, d.At); !from.IsZero() && !d.At.Before(from) && holds(node.Name, d) && !scheduler.Excludes(pod, node.Name) {
-			c.violate("22 blame is true: %s is created and does not exclude %s, which is lost", pod.Name, node.Name)
-		}
+		c.checkExcluded(pod, node, d)
 		switch shuns := scheduler.Avoids(pod, node.Name); {
 		case isIll && !shuns:
 			c.violate("22 blame is true: %s is created and does not prefer other nodes to %s, which is unhealthy", pod.Name, node.Name)
@@ -56,6 +51,17 @@ func (c *Checker) checkPlacement(pod *corev1.Pod, d *operator.Decision) {
 		case shuns && !isIll && !isAvoided(d.From, node.Name) && !c.seemsSilent(node.Name, d):
 			c.violate("22 blame is true: %s is created and prefers others to %s, which the job does not avoid and which is well", pod.Name, node.Name)
 		}
+	}
+}
+
+// checkExcluded: a new pod excludes the nodes of the job that are lost, and no node that is well.
+func (c *Checker) checkExcluded(pod *corev1.Pod, node *corev1.Node, d *operator.Decision) {
+	from, excludes := lostFrom(node, d.At), scheduler.Excludes(pod, node.Name)
+	switch isLost := !from.IsZero() && !d.At.Before(from); {
+	case excludes && from.IsZero() && !c.seemsSilent(node.Name, d):
+		c.violate("22 blame is true: %s is created and excludes %s, which is well", pod.Name, node.Name)
+	case !excludes && isLost && holds(node.Name, d):
+		c.violate("22 blame is true: %s is created and does not exclude %s, which is lost", pod.Name, node.Name)
 	}
 }
 
