@@ -70,13 +70,17 @@ const endsBeside = 2 * time.Second
 func (c *Checker) checkKept(pod *corev1.Pod, d *operator.Decision, job *v1alpha1.TrainingJob) {
 	f, seen := job.Status.LastFailure, d.Process.Cache.Get(server.Pods, client.ObjectKeyFromObject(pod))
 	truly, end := c.of(d.UID()).byPod[pod.UID], world.End(pod)
-	isFree := d.Late || !d.Leads() || is(d.From, v1alpha1.ConditionFinished) || isFromBefore(pod, job) || c.world.Clock.Now().Before(c.world.Crowded)
-	if f == nil || isFree || seen == nil || !world.IsOver(seen.(*corev1.Pod)) || truly == nil || truly.exit == nil || truly.touched || !isBeside(pod, f, d.From) {
+	if f == nil || c.mayDrop(pod, d, job) || seen == nil || !world.IsOver(seen.(*corev1.Pod)) || truly == nil || truly.exit == nil || truly.touched || !isBeside(pod, f, d.From) {
 		return
 	}
 	if end != nil && end.ExitCode != 0 && end.FinishedAt.Sub(f.Time.Time).Abs() <= endsBeside && pod.DeletionTimestamp == nil {
 		c.violate("6 deletes: %s ended with %d at %v, beside %s at %v, and is deleted with its log", pod.Name, end.ExitCode, end.FinishedAt.UTC(), f.Pod, f.Time.UTC())
 	}
+}
+
+// mayDrop reports whether nothing promises the log: the decision is not the leader's, the job is over or has resumed, or a quota counts the pods.
+func (c *Checker) mayDrop(pod *corev1.Pod, d *operator.Decision, job *v1alpha1.TrainingJob) bool {
+	return d.Late || !d.Leads() || is(d.From, v1alpha1.ConditionFinished) || isFromBefore(pod, job) || c.world.Clock.Now().Before(c.world.Crowded)
 }
 
 // isBeside reports whether the pod is of a rank in the attempt in which another one, or itself, failed by an exit that no rule explains.

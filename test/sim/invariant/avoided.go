@@ -28,9 +28,9 @@ func isNodeFault(i *v1alpha1.Incident) bool {
 // countsForNode reports whether the second such incident on the node is enough; may is true for one of which the documents do not say that
 // it counts, nor that it does not. No SIGTERM counts, as it may be the kubelet's, nor does a hang for which the stacks blame no rank.
 func countsForNode(spec *v1alpha1.TrainingJobSpec, i *v1alpha1.Incident) (surely, may bool) {
-	isForgotten, isConsequence := slices.Contains(forgotten, i.Reason), i.Explained && !i.Charged
+	isForgotten := slices.Contains(forgotten, i.Reason)
 	switch {
-	case i.Node == "" || isConsequence && !isForgotten || i.Cause == v1alpha1.CauseRequested || i.Cause == v1alpha1.CauseCompleted:
+	case isNoFault(i):
 		return false, false
 	case i.Cause == v1alpha1.CauseHang:
 		return false, slices.ContainsFunc([]string{" is in ", " does not answer", " rank "}, func(how string) bool { return strings.Contains(i.Message, nameOf(i)+how) })
@@ -40,6 +40,12 @@ func countsForNode(spec *v1alpha1.TrainingJobSpec, i *v1alpha1.Incident) (surely
 	default:
 		return false, isForgotten || i.Reason == v1alpha1.ReasonStartupDeadline || i.ExitCode != nil && i.Reason != "Evicted"
 	}
+}
+
+// isNoFault reports whether no node is to blame for the incident: it followed another one, or a user requested it.
+func isNoFault(i *v1alpha1.Incident) bool {
+	isConsequence := i.Explained && !i.Charged && !slices.Contains(forgotten, i.Reason)
+	return i.Node == "" || isConsequence || i.Cause == v1alpha1.CauseRequested || i.Cause == v1alpha1.CauseCompleted
 }
 
 func nameOf(i *v1alpha1.Incident) string {
@@ -58,19 +64,25 @@ func (c *Checker) checkAvoided(h *history, before, after *v1alpha1.TrainingJob) 
 	for i := range after.Status.Incidents {
 		h.blames[after.Status.Restarts-int32(i)] = after.Status.Incidents[i]
 	}
-	ttl := time.Duration(ptr.Deref(before.Spec.Recovery.AvoidNodesSeconds, v1alpha1.DefaultAvoidNodesSeconds)) * time.Second
+	ttl := avoidFor(&before.Spec)
 	isChanged := before.Status.Restarts != after.Status.Restarts || h.happened[v1alpha1.EventIncidentExplained] != h.explained
 	h.explained = h.happened[v1alpha1.EventIncidentExplained]
 	for _, n := range after.Status.AvoidedNodes {
-		c.checkAvoidedNode(h, before, after, &n, ttl, isChanged)
+		c.checkAvoidedNode(h, before, after, &n, isChanged)
 	}
 	if isChanged && ttl > 0 && len(after.Status.AvoidedNodes) < 16 {
 		c.checkBlamed(before, after, ttl)
 	}
 }
 
+// avoidFor is how long a node is avoided.
+func avoidFor(spec *v1alpha1.TrainingJobSpec) time.Duration {
+	return time.Duration(ptr.Deref(spec.Recovery.AvoidNodesSeconds, v1alpha1.DefaultAvoidNodesSeconds)) * time.Second
+}
+
 // checkAvoidedNode asks that of one of them.
-func (c *Checker) checkAvoidedNode(h *history, before, after *v1alpha1.TrainingJob, n *v1alpha1.AvoidedNode, ttl time.Duration, isChanged bool) {
+func (c *Checker) checkAvoidedNode(h *history, before, after *v1alpha1.TrainingJob, n *v1alpha1.AvoidedNode, isChanged bool) {
+	ttl := avoidFor(&before.Spec)
 	at := n.ExpirationTime.Add(-ttl)
 	isOld := slices.ContainsFunc(before.Status.AvoidedNodes, func(o v1alpha1.AvoidedNode) bool {
 		return o.Name == n.Name && !o.ExpirationTime.Before(&n.ExpirationTime)
