@@ -26,7 +26,7 @@ func (c *Cluster) addNodes(ctx context.Context, o *state.Observed) error {
 		var node corev1.Node
 		err := c.client.Get(ctx, client.ObjectKey{Name: name}, &node, client.UnsafeDisableDeepCopy)
 		// changes of the node of a pod that is gone, such as a taint, are in the API server but maybe not in the cache yet
-		hasLost := slices.ContainsFunc(o.Gone, func(p state.Pod) bool { return p.Node == name })
+		hasLost := slices.ContainsFunc(o.Gone, func(p state.Pod) bool { return p.Node == name && p.CanRun() })
 		if apierrors.IsNotFound(err) || hasLost {
 			node = corev1.Node{} // the cached node must not be overwritten
 			err = c.live.Get(ctx, client.ObjectKey{Name: name}, &node)

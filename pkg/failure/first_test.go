@@ -60,7 +60,7 @@ func isTie(a, b end) bool {
 	return a.at == b.at && (a.shows == b.shows || byWords(a) == byWords(b))
 }
 
-// isAsked reports whether the end is that of a program that had a request to end.
+// isAsked reports whether the program ended because of SIGTERM.
 func (e end) isAsked() bool { return e.code == 143 && e.reason == "" }
 
 func (e end) options() []builder.PodOption {

@@ -41,8 +41,10 @@ func byLoss(s *state.Snapshot, first *earliest, f *v1alpha1.Failure) bool {
 	return explainsFailure(s, f, first.began)
 }
 
+// byEviction: a busy kubelet reports an eviction after the exits of the ranks that followed. An error of its own followed nothing.
 func byEviction(_ *state.Snapshot, first *earliest, f *v1alpha1.Failure) bool {
-	return IsOfProgram(&first.Failure) && f.Reason == evicted && !f.Time.After(first.began.Add(clocksAgree))
+	mayFollow := IsOfProgram(&first.Failure) && slices.Contains(followersCodes, exitCode(&first.Failure)) && wordsOf(&first.Failure) >= noWords
+	return mayFollow && f.Reason == evicted && !f.Time.After(first.began.Add(clocksAgree))
 }
 
 func byMemory(_ *state.Snapshot, first *earliest, f *v1alpha1.Failure) bool {

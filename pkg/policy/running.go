@@ -15,8 +15,12 @@ import (
 
 // blocksRunning returns the lowest-ranked replica that the job cannot run without; nil if the job runs. Every replica must run or
 // have succeeded. An elastic job needs minReplicas workers, and the rendezvous host among them. Replicas that the training does
-// not need do not count.
-func blocksRunning(s *state.Snapshot) *state.Replica { return firstRequiredWithout(s, isUp) }
+// not need do not count. A suspended collective runs none: when it resumes, a rank that has succeeded runs again.
+func blocksRunning(s *state.Snapshot) *state.Replica {
+	return firstRequiredWithout(s, func(r *state.Replica) bool {
+		return isUp(r) && !(s.Is(v1alpha1.ConditionSuspended) && state.IsMember(&s.Job.Spec, r.Slot.Role))
+	})
+}
 
 // notRunning returns the lowest-ranked replica that does not run, even if the job can do without it; nil if all run.
 func notRunning(s *state.Snapshot) *state.Replica {

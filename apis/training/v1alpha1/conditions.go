@@ -53,7 +53,7 @@ const (
 	// ReasonBackOff: the next attempt waits for nextStartTime, or a replica for its own time; the message names it.
 	ReasonBackOff = "BackOff"
 	// ReasonRestartHeld: a replica has failed, and the restart waits until the others have started, or for at most 2.5 s for the exits of
-	// its peers: the other ranks of a collective, or the parameter servers.
+	// its peers (the other ranks of a collective, or the parameter servers), or 4 s for what a kubelet has yet to report of an end.
 	ReasonRestartHeld = "RestartHeld"
 	// ReasonStopAsked: the operator will stop healthy ranks, and they have time to save a checkpoint.
 	ReasonStopAsked = "StopAsked"

@@ -37,7 +37,7 @@ class Live(unittest.TestCase):
         return self.client.wait(name, WAIT, until=kind)
 
     def told(self, name, reason, least=1):
-        """Returns the messages of the Events of that reason once there are so many: an Event is written after what it tells of."""
+        """Returns the messages of the Events of that reason, and waits for at least so many: Events come after the status."""
         for _ in range(WAIT):
             messages = [event["message"] for event in self.client.events(name) if event["reason"] == reason]
             if len(messages) >= least:

@@ -91,7 +91,7 @@ func isBeside(pod *corev1.Pod, f *v1alpha1.Failure, job *v1alpha1.TrainingJob) b
 	return isExit && isRank(f.Role) && isRank(slot.Role) && !restarting && life.Attempt == int(f.Attempt) && inRange(job, slot)
 }
 
-// checkChecked: after an incident that blames a node, pods with checks are created anew, so that every node passes again.
+// checkChecked: after an incident that blames a node, pods with checks are not restarted in place: every node is checked again.
 func (c *Checker) checkChecked(pod *corev1.Pod, job *v1alpha1.TrainingJob) {
 	hasCheck := slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool {
 		return strings.HasPrefix(c.Name, "preflight-") && c.RestartPolicy == nil

@@ -25,8 +25,7 @@ func isNodeFault(i *v1alpha1.Incident) bool {
 	return i.Node != "" && (slices.Contains(nodeFaults, i.Reason) || strings.HasPrefix(i.Reason, "OutOf"))
 }
 
-// countsForNode reports whether the second such incident on the node is enough; may is true for one of which the documents do not say that
-// it counts, nor that it does not. No SIGTERM counts, as it may be the kubelet's, nor does a hang for which the stacks blame no rank.
+// countsForNode reports whether the second such incident on the node is enough; may is also true where the documents leave it open. No SIGTERM counts, as it may be the kubelet's, nor does a hang for which the stacks blame no rank.
 func countsForNode(spec *v1alpha1.TrainingJobSpec, i *v1alpha1.Incident) (surely, may bool) {
 	isForgotten := slices.Contains(forgotten, i.Reason)
 	switch {
@@ -80,7 +79,7 @@ func avoidFor(spec *v1alpha1.TrainingJobSpec) time.Duration {
 	return time.Duration(ptr.Deref(spec.Recovery.AvoidNodesSeconds, v1alpha1.DefaultAvoidNodesSeconds)) * time.Second
 }
 
-// checkAvoidedNode asks that of one of them.
+// checkAvoidedNode checks the first half for one node.
 func (c *Checker) checkAvoidedNode(h *history, before, after *v1alpha1.TrainingJob, n *v1alpha1.AvoidedNode, isChanged bool) {
 	ttl := avoidFor(&before.Spec)
 	at := n.ExpirationTime.Add(-ttl)
@@ -118,7 +117,8 @@ func (h *history) isToBlame(spec *v1alpha1.TrainingJobSpec, node string, ttl tim
 	return false
 }
 
-// checkBlamed: whom the latest incidents blame is avoided for as long as the job says, counted from the last of them.
+// checkBlamed: a node that the latest incidents blame is avoided for as long as the job says, counted from the last of them. Incidents of the same
+// second count as one.
 func (c *Checker) checkBlamed(before, after *v1alpha1.TrainingJob, ttl time.Duration) {
 	since, incidents := c.decided().Add(-ttl).Add(time.Second), after.Status.Incidents
 	counts := func(i *v1alpha1.Incident) bool {
@@ -127,7 +127,9 @@ func (c *Checker) checkBlamed(before, after *v1alpha1.TrainingJob, ttl time.Dura
 	}
 	for at := range incidents {
 		i := &incidents[at]
-		isSecond := counts(i) && slices.ContainsFunc(incidents[at+1:], func(o v1alpha1.Incident) bool { return o.Node == i.Node && counts(&o) })
+		isSecond := counts(i) && slices.ContainsFunc(incidents[at+1:], func(o v1alpha1.Incident) bool {
+			return o.Node == i.Node && counts(&o) && !o.RestartTime.Equal(&i.RestartTime)
+		})
 		until := i.RestartTime.Add(ttl)
 		isAvoided := slices.ContainsFunc(after.Status.AvoidedNodes, func(n v1alpha1.AvoidedNode) bool { return n.Name == i.Node && !n.ExpirationTime.Time.Before(until) })
 		if (isNodeFault(i) || isSecond) && i.RestartTime.After(since) && !isAvoided {

@@ -109,8 +109,8 @@ func (c *Checker) checkPrice(h *history, before *v1alpha1.TrainingJob, f *v1alph
 	}
 }
 
-// explainedBy returns how many charges the failure gives back: those of replicas that restarted alone within 10 s before it, if the whole job would
-// restart for it.
+// explainedBy returns how many charges the failure gives back. If it restarts the whole job, replicas that restarted alone within 10 s before it are no
+// longer charged.
 func (c *Checker) explainedBy(h *history, before *v1alpha1.TrainingJob, f *v1alpha1.Failure, name v1alpha1.BudgetName) int {
 	n := 0
 	for i := range before.Status.Incidents {

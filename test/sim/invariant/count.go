@@ -166,7 +166,7 @@ func (c *Checker) slowestCheck(job *v1alpha1.TrainingJob) time.Duration {
 	for _, o := range c.writer.Process.Cache.List(server.Pods) {
 		slot, life, _, named := livesIn(job.Name, o.(*corev1.Pod))
 		if named && !isApart(&job.Spec, slot.Role) && life == lifeIn(job, memoryOf(job), slot) {
-			slowest = max(slowest, c.world.CheckedFor(o.GetUID())-time.Second)
+			slowest = max(slowest, c.world.CheckedFor(o.GetUID(), c.decided())-time.Second)
 		}
 	}
 	return slowest

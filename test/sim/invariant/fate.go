@@ -78,9 +78,13 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 	}
 }
 
-// noteDeletion writes down that somebody else than the operator has deleted the pod.
+// noteDeletion writes down that somebody else than the operator has deleted the pod. A device can be lost long before its taint: also in the life
+// before.
 func (f *fate) noteDeletion(was *corev1.Pod, restarting bool) {
 	f.touched = true
+	if restarting && f.former != nil && slices.ContainsFunc(was.Status.Conditions, func(c corev1.PodCondition) bool { return c.Reason == "DeletionByDeviceTaintManager" }) {
+		f.former.lost, f.former.touched = true, true
+	}
 	f.lost = f.lost || !world.IsOver(was) && was.Status.Phase != corev1.PodPending && !restarting
 }
 

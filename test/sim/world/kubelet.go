@@ -149,9 +149,10 @@ func (w *World) isChecking(pod *corev1.Pod) bool {
 // span is a time from and until when something goes on.
 type span struct{ from, until time.Time }
 
-// CheckedFor returns how long the preflight check of the pod has taken, or takes.
-func (w *World) CheckedFor(uid types.UID) time.Duration {
-	return w.checks[uid].until.Sub(w.checks[uid].from)
+// CheckedFor returns how long the preflight check of the pod had taken by then.
+func (w *World) CheckedFor(uid types.UID, by time.Time) time.Duration {
+	check := w.checks[uid]
+	return max(0, min(check.until.Sub(check.from), by.Sub(check.from)))
 }
 
 // check lets the first init container of the pod run on.
