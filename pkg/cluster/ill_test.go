@@ -105,6 +105,10 @@ func TestAJobOnAnIllNodeLearnsOfIt(t *testing.T) {
 	if s := observed(t, all, builder.Job("j", builder.Workers(1)), builder.Running("worker", 0, builder.On("n0"))); len(s.Nodes) > 0 || s.Ill != nil {
 		t.Errorf("a job on a node that only new pods avoid learns of %+v, %+v", s.Nodes, s.Ill)
 	}
+	all[0].Spec.Unschedulable = true // a drain follows, whatever the administrator makes of cordons
+	if s := observed(t, all, builder.Job("j", builder.Workers(1)), builder.Running("worker", 0, builder.On("n0"))); len(s.Nodes) != 1 {
+		t.Errorf("a job on a cordoned node learns of %+v", s.Nodes)
+	}
 }
 
 // The node of a charged failure is read although no pod of the job is left there. Nothing else reads it: no list of nodes.

@@ -150,6 +150,11 @@ func TestAnEarlierExitThatIsReportedLate(t *testing.T) {
 		return builder.Failed("worker", 2, append(options, past, builder.Exit(code), builder.At(at))...)
 	}
 	oom := builder.Failed("worker", 2, past, builder.ExitSaying(137, "OOMKilled", ""), builder.At(20*second))
+	evicted := func(at time.Duration) builder.SnapshotOption {
+		return builder.Failed("worker", 2, past, builder.ExitSaying(137, "ContainerStatusUnknown", ""), builder.Rejected("Evicted", "too much"), builder.At(at), builder.DeletedAt(33*second))
+	}
+	seenAt := func(o *state.Observed) { o.Pods[0].EndSeen = builder.Epoch.Add(34 * second) }
+	evictedOnly := builder.Failed("worker", 2, past, builder.RanBefore(), builder.Rejected("Evicted", "too much"), builder.DeletedAt(33*second))
 	checkExplained(t, []explainCase{
 		{"it is the true cause", restarted(), seen(early(1, 20*second)), []string{"worker-2 Retryable Error charged"}},
 		{"it is charged to the budget of its own cause", restarted(), seen(oom), []string{"worker-2 OOM OOMKilled charged"}},
@@ -181,6 +186,17 @@ func TestAnEarlierExitThatIsReportedLate(t *testing.T) {
 			seen(builder.Failed("worker", 1, past, builder.ExitSaying(137, "OOMKilled", ""), builder.At(30*second))), []string{"worker-1 OOM OOMKilled charged"}},
 		{"a later one is a consequence", restarted(), seen(early(1, 31*second)), nil},
 		{"one with code 0 says nothing", restarted(), seen(builder.Succeeded("worker", 2, past, builder.At(20*second))), nil},
+		{"an eviction seconds later, which a busy kubelet reports late", restarted(), seen(evicted(40 * second)), []string{"worker-2 Retryable Evicted charged"}},
+		{"of a pod that was gone before its end was reported", restarted(), seen(evictedOnly, seenAt), []string{"worker-2 Retryable Evicted charged"}},
+		{"an eviction much later", restarted(), seen(evicted(45 * second)), nil},
+		{"an eviction explains no error of the program's own", restarted(builder.Incidents(incident(func(i *v1alpha1.Incident) { i.Message = "ValueError: batch 17 is empty" }))),
+			seen(evicted(40 * second)), nil},
+		{"nor does a loss elsewhere explain an eviction", restarted(builder.Incidents(incident(func(i *v1alpha1.Incident) { i.Reason = "Evicted" }))),
+			seen(builder.Running("worker", 1, past), builder.NodeLost(node1, 50*second), builder.Now(75*second)), nil},
+		{"a hang: all ranks ran until its restart ended them", restarted(builder.Incidents(incident(func(i *v1alpha1.Incident) {
+			i.Cause, i.Reason, i.ExitCode = v1alpha1.CauseHang, v1alpha1.ReasonProgressStalled, nil
+		}))), seen(early(1, 28*second, builder.DeletedAt(32*second))), nil},
+		{"SIGTERM of a pod that was deleted", restarted(), seen(early(143, 28*second, builder.DeletedAt(32*second))), nil},
 		{"a rule says what it is", restarted(builder.Rules(rule{ExitCodes: []int32{7}, Cause: v1alpha1.CauseInfrastructure})), seen(early(7, 20*second)),
 			[]string{"worker-2 Infrastructure Error free by rule"}},
 	})

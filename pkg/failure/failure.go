@@ -79,7 +79,7 @@ func brokeAt(s *state.Snapshot, p *state.Pod) time.Time {
 	if p.Exit != nil {
 		at = state.Earliest(at, endedAt(s, p))
 	} else {
-		at = state.Earliest(at, p.Finished)
+		at = state.Earliest(at, p.Finished, p.EndSeen)
 	}
 	if node, _ := s.NodeTrouble(p); s.IsLost(p) {
 		at = state.Earliest(at, node.Since)

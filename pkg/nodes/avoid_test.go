@@ -241,12 +241,25 @@ func TestNodesLostTogetherAreAllAvoided(t *testing.T) {
 		builder.NodeLost("a", 0), builder.NodeLost("b", 10*second), builder.NodeLost("c", 50*second))
 	incident := v1alpha1.Incident{Failure: v1alpha1.Failure{Node: "a", Reason: v1alpha1.ReasonNodeLost}, RestartTime: builder.Time(60 * second)}
 	before := v1alpha1.Incident{Failure: v1alpha1.Failure{Node: "b", Reason: "Error"}, RestartTime: builder.Time(5 * second)} // one exit is no fault of the node's
-	var names []string
-	for _, n := range avoided(s, []v1alpha1.Incident{incident, before}, nil) {
-		names = append(names, n.Name)
-	}
-	if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" {
-		t.Errorf("avoided nodes (-want +got):\n%s", diff)
+	earlier := incident
+	earlier.RestartTime = builder.Time(30 * second)
+	late := []failure.Amendment{{Was: before, Is: earlier}}
+	for name, c := range map[string]struct {
+		incident   v1alpha1.Incident
+		amendments []failure.Amendment
+		want       []string
+	}{
+		"by a restart that begins now":               {incident, nil, []string{"a", "b"}},
+		"by a restart that late evidence explains":   {earlier, late, []string{"a", "b"}},
+		"but not by one that was explained long ago": {earlier, nil, []string{"a"}},
+	} {
+		var names []string
+		for _, n := range avoided(s, []v1alpha1.Incident{c.incident, before}, c.amendments) {
+			names = append(names, n.Name)
+		}
+		if diff := cmp.Diff(c.want, names); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 

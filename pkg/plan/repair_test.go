@@ -5,7 +5,10 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
@@ -101,4 +104,34 @@ func TestARequestInTheBackOffEndsItAndRestartsNothing(t *testing.T) {
 			t.Errorf("%s: starts at %s, %d restarts, attempt %d, answered %q", name, start, p.Status.Restarts, p.Status.Attempt, p.Status.Memory.RestartRequest)
 		}
 	}
+}
+
+// A rank of a collective runs again with the others, although it had succeeded. Until then the job does not run.
+func TestAResumptionRunsNothingYet(t *testing.T) {
+	isSuspended := builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0)
+	done := builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Succeeded: "0-1"})
+	job := builder.Job("j", pytorch, builder.Workers(3), builder.AllWorkers(), builder.Elastic(2, 5), builder.StartedAt(0), created, isSuspended, done)
+	status := plan.Make(builder.Snapshot(job)).Status
+	if meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionSuspended) || meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionRunning) {
+		t.Errorf("phase %s: %s", status.Phase, status.Message)
+	}
+}
+
+// The pods beside the last failure keep their logs too, also after the resumption of a served job, in which they keep their lives.
+func TestAResumptionKeepsTheLogsBesideTheLastFailure(t *testing.T) {
+	numbered := func(n string) builder.PodOption {
+		return builder.Edit(func(pod *corev1.Pod) { metav1.SetMetaDataAnnotation(&pod.ObjectMeta, v1alpha1.AnnotationLifeNumber, n) })
+	}
+	broke := builder.Status(func(s *v1alpha1.TrainingJobStatus) {
+		s.Memory.ResumeNumber = 5
+		s.LastFailure = &v1alpha1.Failure{Role: v1alpha1.Worker, Index: 1, Pod: "j-worker-1", Cause: v1alpha1.CauseRetryable, Reason: "Error", ExitCode: ptr.To[int32](1), Time: builder.Time(30 * second)}
+	})
+	job := builder.Job("j", pytorch, builder.Workers(3), builder.RunsSince(0), created, broke, builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "0-2:1"}))
+	old := func(at time.Duration) []builder.PodOption {
+		return []builder.PodOption{builder.Life(0, 0), builder.Exit(1), numbered("3"), builder.At(at)}
+	}
+	checkSteps(t, []stepCase{{"only the one that ended earlier goes", job, seen(
+		builder.Failed("worker", 0, old(31*second)...), builder.Failed("worker", 1, old(30*second)...), builder.Failed("worker", 2, old(10*second)...),
+		builder.Running("worker", 0, numbered("6")), builder.Running("worker", 1, numbered("6")), builder.Running("worker", 2, numbered("6"))),
+		[]string{"delete j-worker-2: its life is past"}, 0}})
 }

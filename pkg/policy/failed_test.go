@@ -63,8 +63,8 @@ func TestRulesForDeadlines(t *testing.T) {
 	}
 	check(t, []judgeCase{
 		{"cause Fatal on a job that is late", late(because(v1alpha1.ReasonStartupDeadline, v1alpha1.CauseFatal, "")), seen(builder.Pending("worker", 0)), byRule},
-		{"a scope for a job that is late", late(because(v1alpha1.ReasonStartupDeadline, "", v1alpha1.ScopeReplica)),
-			seen(builder.Running("worker", 0)), ruled(v1alpha1.ReasonStartupDeadline, "worker-1 Startup Replica charged")},
+		{"a scope does not apply to a job that is late: the deadline of the attempt would pass again at once", late(because(v1alpha1.ReasonStartupDeadline, "", v1alpha1.ScopeReplica)),
+			seen(builder.Running("worker", 0)), ruled(v1alpha1.ReasonStartupDeadline, "worker-1 Startup Job charged")},
 		{"a cause for a job that is late", late(because(v1alpha1.ReasonStartupDeadline, v1alpha1.CauseInfrastructure, "")), seen(builder.Pending("worker", 0)),
 			ruled(v1alpha1.ReasonStartupDeadline, "worker-0 Infrastructure Job free")},
 		{"cause Fatal on a job that hangs", hangs(because(v1alpha1.ReasonProgressStalled, v1alpha1.CauseFatal, "")), hang, byRule},

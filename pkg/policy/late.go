@@ -42,9 +42,14 @@ func whyRefused(s *state.Snapshot, r *state.Replica) string {
 	return s.Refusal.Reason + ": " + state.Quote(s.Refusal.Message)
 }
 
-// restartForTime returns the ruling on a deadline that has passed. No replica has failed by itself.
+// restartForTime returns the ruling on a deadline that has passed. No replica has failed by itself. A rule may restart less for a hang: the time of
+// other deadlines counts from the start of the attempt, and only another attempt has new time.
 func restartForTime(s *state.Snapshot, f v1alpha1.Failure) *Ruling {
-	return restart(s, []failure.Incident{failure.NewIncident(s, f, v1alpha1.ScopeJob, nil)})
+	incident := failure.NewIncident(s, f, v1alpha1.ScopeJob, nil)
+	if f.Reason != v1alpha1.ReasonProgressStalled {
+		incident.Scope = v1alpha1.ScopeJob
+	}
+	return restart(s, []failure.Incident{incident})
 }
 
 // startupDeadline returns when the present attempt should run; zero if there is no deadline. The time of preflight checks does not count: no

@@ -228,3 +228,16 @@ func TestAnEvictedPodThatIsGoneIsOfTheLifeBefore(t *testing.T) {
 		t.Errorf("state %v, last %+v; want that it misses its pod", r.State, r.Last)
 	}
 }
+
+// A kubelet that starts shows no containers for a moment. The life that the status remembers goes on.
+func TestAKubeletThatStartsUndoesNoRestartInPlace(t *testing.T) {
+	told := tells(`{"life":"1-0","from":"0-0","process":"containerd://a","time":"2026-01-05T12:00:40Z"}`)
+	unknown := builder.Edit(func(pod *corev1.Pod) { pod.Status.ContainerStatuses = nil })
+	for started, restarting := range map[string]bool{"0": false, "": true} {
+		s := builder.Snapshot(builder.Job("j", builder.Workers(1), builder.Attempt(1), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Started: started})),
+			builder.Running("worker", 0, builder.Life(0, 0), told, unknown))
+		if p := s.Pods[0]; p.Restarting != restarting {
+			t.Errorf("started %q: restarting %t, want %t", started, p.Restarting, restarting)
+		}
+	}
+}

@@ -80,8 +80,12 @@ func (r *run) rest(leader *operator.Process, reconciles int) {
 		r.check.Violate("liveness: after %d reconciles without faults the job is %s (%s) and has %d pods", reconciles, phase, message, len(r.Pods()))
 		return
 	}
-	if reconciles > reconcilesAtMost {
-		r.check.Violate("liveness: the job needed %d reconciles without faults, at most %d are fine", reconciles, reconcilesAtMost)
+	most := reconcilesAtMost
+	if job := r.Job(); job != nil {
+		most += 2 * int(job.Status.Restarts)
+	}
+	if reconciles > most {
+		r.check.Violate("liveness: the job needed %d reconciles without faults, at most %d are fine", reconciles, most)
 	}
 	r.resync(leader)
 }

@@ -76,6 +76,7 @@ var rules = []v1alpha1.RecoveryRule{
 	{Roles: []v1alpha1.Role{v1alpha1.Worker}, Signals: []int32{9, 15}, Scope: v1alpha1.ScopeReplica},
 	{Roles: []v1alpha1.Role{v1alpha1.Worker}, ExitCodes: []int32{1}, Scope: v1alpha1.ScopeRole},
 	{Roles: []v1alpha1.Role{v1alpha1.PS, v1alpha1.Evaluator}, Cause: v1alpha1.CauseOOM},
+	{Roles: []v1alpha1.Role{v1alpha1.Worker, v1alpha1.Master}, Cause: v1alpha1.CauseInfrastructure, Scope: v1alpha1.ScopeReplica},
 	{Reasons: []string{"OOMKilled"}, Cause: v1alpha1.CauseRetryable},
 	{Reasons: []string{"Evicted"}, Cause: v1alpha1.CauseInfrastructure},
 	{Reasons: []string{v1alpha1.ReasonNodeLost, v1alpha1.ReasonDeleted}, Scope: v1alpha1.ScopeJob},

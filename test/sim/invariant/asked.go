@@ -65,12 +65,12 @@ func hasClaim(pod *corev1.Pod) bool {
 // endsBeside is within which time of the failure the ends of other ranks keep their logs.
 const endsBeside = 2 * time.Second
 
-// checkKept: the pods of ranks that ended by themselves within two seconds of the last failure keep their logs until the next one, the clean-up, or a
-// resumption.
+// checkKept: the pods of ranks that ended by themselves within two seconds of the last failure keep their logs until the next one or the
+// clean-up.
 func (c *Checker) checkKept(pod *corev1.Pod, d *operator.Decision, job *v1alpha1.TrainingJob) {
 	f, seen := job.Status.LastFailure, d.Process.Cache.Get(server.Pods, client.ObjectKeyFromObject(pod))
 	truly, end := c.of(d.UID()).byPod[pod.UID], world.End(pod)
-	if f == nil || c.mayDrop(pod, d, job) || seen == nil || !world.IsOver(seen.(*corev1.Pod)) || truly == nil || truly.exit == nil || truly.touched || !isBeside(pod, f, d.From) {
+	if f == nil || c.mayDrop(d) || seen == nil || !world.IsOver(seen.(*corev1.Pod)) || truly == nil || truly.exit == nil || truly.touched || !isBeside(pod, f, d.From) {
 		return
 	}
 	if end != nil && end.ExitCode != 0 && end.FinishedAt.Sub(f.Time.Time).Abs() <= endsBeside && pod.DeletionTimestamp == nil {
@@ -78,9 +78,9 @@ func (c *Checker) checkKept(pod *corev1.Pod, d *operator.Decision, job *v1alpha1
 	}
 }
 
-// mayDrop reports whether nothing promises the log: the decision is not the leader's, the job is over or has resumed, or a quota counts the pods.
-func (c *Checker) mayDrop(pod *corev1.Pod, d *operator.Decision, job *v1alpha1.TrainingJob) bool {
-	return d.Late || !d.Leads() || is(d.From, v1alpha1.ConditionFinished) || isFromBefore(pod, job) || c.world.Clock.Now().Before(c.world.Crowded)
+// mayDrop reports whether nothing promises the log: the decision is not the leader's, the job is over, or a quota counts the pods.
+func (c *Checker) mayDrop(d *operator.Decision) bool {
+	return d.Late || !d.Leads() || is(d.From, v1alpha1.ConditionFinished) || c.world.Clock.Now().Before(c.world.Crowded)
 }
 
 // isBeside reports whether the pod is of a rank in the attempt in which another one, or itself, failed by an exit that no rule explains.
@@ -88,7 +88,8 @@ func isBeside(pod *corev1.Pod, f *v1alpha1.Failure, job *v1alpha1.TrainingJob) b
 	isRank := func(role v1alpha1.Role) bool { return role.IsLeader() || role == v1alpha1.Worker }
 	slot, life, restarting, _ := livesIn(job.Name, pod)
 	isExit := f.Reason == "Error" && f.Cause != v1alpha1.CauseInfrastructure && f.Container == ""
-	return isExit && isRank(f.Role) && isRank(slot.Role) && !restarting && life.Attempt == int(f.Attempt) && inRange(job, slot)
+	isFormer := slot == state.Slot{Role: f.Role, Index: int(f.Index)} && pod.Name != f.Pod // the rank itself, a life earlier
+	return isExit && isRank(f.Role) && isRank(slot.Role) && !isFormer && !restarting && life.Attempt == int(f.Attempt) && inRange(job, slot)
 }
 
 // checkChecked: after an incident that blames a node, pods with checks are not restarted in place: every node is checked again.

@@ -283,17 +283,20 @@ func (c *Checker) seesEnded(job *v1alpha1.TrainingJob, i *v1alpha1.Incident) boo
 	return pod != nil && world.IsOver(pod)
 }
 
-// checkScope: as a rule of the user's says, else as the framework and the role have it, unless a time ran out.
+// checkScope: the whole job if a time of the attempt ran out, else as a rule of the user's says, else as the framework and the role have it. A hang
+// has no other scope of its own, and what is no failure has no rules.
 func (c *Checker) checkScope(h *history, job *v1alpha1.TrainingJob, i *v1alpha1.Incident) {
-	isOfJob := slices.Contains([]string{v1alpha1.ReasonStartupDeadline, v1alpha1.ReasonDomainFull, v1alpha1.ReasonProgressStalled}, i.Reason)
-	isNone := i.Cause == v1alpha1.CauseRequested || i.Cause == v1alpha1.CauseCompleted
+	isOfAttempt := i.Reason == v1alpha1.ReasonStartupDeadline || i.Reason == v1alpha1.ReasonDomainFull
 	switch rule, isKnown := ruleFor(&job.Spec, &i.Failure); {
-	case !isKnown:
+	case i.Cause == v1alpha1.CauseRequested || i.Cause == v1alpha1.CauseCompleted:
+	case isOfAttempt && i.Scope != v1alpha1.ScopeJob:
+		c.violate("8 exactly once: %s is a restart of scope %s, and the time of the whole attempt ran out", i.Reason, i.Scope)
+	case isOfAttempt || !isKnown:
 	case rule != nil && rule.Scope != "":
 		if i.Scope != rule.Scope {
 			c.violate("8 exactly once: the restart of %s has scope %s, and a rule sets %s", i.Pod, i.Scope, rule.Scope)
 		}
-	case !isOfJob && !isNone:
+	case i.Reason != v1alpha1.ReasonProgressStalled:
 		c.checkOwnScope(h, job, i)
 	}
 }
