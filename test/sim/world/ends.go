@@ -106,6 +106,7 @@ func (w *World) exited(pod *corev1.Pod, r report) {
 				shown := w.byAgent(pod, r)
 				c.State = w.terminated(pod, shown.code, shown.words)
 				c.State.Terminated.FinishedAt = w.timeOn(pod, r.at)
+				c.State.Terminated.Reason = cmp.Or(r.why, c.State.Terminated.Reason)
 			case !goesOn && c.State.Terminated == nil:
 				c.State = w.terminated(pod, w.Habits.SideCarCode, "")
 			}

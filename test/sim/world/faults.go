@@ -173,6 +173,8 @@ type report struct {
 	due  time.Time
 	end  end
 	at   time.Time
+	// why is the reason of a container that was ended; empty for the usual one.
+	why string
 	// first is what the kubelet writes first of a pod that it evicts; nil of an exit.
 	first func(*corev1.Pod)
 }
@@ -219,6 +221,14 @@ func (w *World) report(pod *corev1.Pod, r report) {
 	if r.first != nil || r.end.code != 0 {
 		w.breaks(pod)
 	}
+}
+
+// ExitUnseen ends the process of a pod now. Its kubelet reports that, with the reason if it is not empty, so much later.
+func (w *World) ExitUnseen(pod *corev1.Pod, code int32, why, words string, late time.Duration) {
+	w.say("kubelet: %s exits with %d, which shows later", pod.Name, code)
+	now := w.Clock.Now()
+	w.reports = append(w.reports, report{process: processOf(pod), name: pod.Name, due: now.Add(late), end: end{code, words}, at: now, why: why})
+	w.breaks(pod)
 }
 
 // end is how a process ends.
