@@ -86,6 +86,7 @@ var holds = slices.Concat([]scenario{
 			for i := 3; i < 6; i++ {
 				r.AddNode(fmt.Sprintf("node-%d", i))
 			}
+			r.Tick(moment) // all renew their Leases once
 			r.FailNode("node-3")
 			r.FailNode("node-4")
 			r.Clock.Pass(2 * time.Hour)
