@@ -108,7 +108,7 @@ func lates() (list []scenario) {
 	for _, l := range []late{
 		{name: "no_memory", code: 137, why: "OOMKilled", first: 137, want: "worker-1", cause: v1alpha1.CauseOOM, use: v1alpha1.BudgetOOMRestarts},
 		{name: "no_memory_long_before", code: 137, why: "OOMKilled", later: 2 * time.Second, first: 137, want: "worker-1", cause: v1alpha1.CauseOOM, use: v1alpha1.BudgetOOMRestarts},
-		{name: "exception", code: 1, words: "ValueError: batch 17 is empty", later: time.Second, first: 1, want: "worker-1", cause: v1alpha1.CauseRetryable, use: v1alpha1.BudgetRestarts},
+		{name: "exception", code: 1, words: "ValueError: no data", later: time.Second, first: 1, want: "worker-1", cause: v1alpha1.CauseRetryable, use: v1alpha1.BudgetRestarts},
 		{name: "loss_by_a_rule", code: 77, later: time.Second, first: 1, want: "worker-1", cause: v1alpha1.CauseInfrastructure, use: v1alpha1.BudgetRuleMadeLosses},
 		{name: "lost_peer", code: 1, words: "Broken pipe", first: 137, want: "worker-2", cause: v1alpha1.CauseRetryable, use: v1alpha1.BudgetRestarts},
 	} {

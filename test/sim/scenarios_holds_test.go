@@ -46,7 +46,8 @@ var holds = slices.Concat([]scenario{
 			r.within(25*time.Second, "the job runs again", func() { r.until("attempt 2 runs", func() bool { return r.isUp("j-worker-0-a2r0") }) })
 			r.succeed("worker-0")
 		}},
-	{name: "request_leaves_the_back_off_of_a_request", job: []builder.JobOption{pytorch, builder.Workers(2), builder.BackOff(60, 300)}, want: leaderSucceeded(7, 7, 0), every: 5,
+	{name: "request_leaves_the_back_off_of_a_request", want: leaderSucceeded(7, 7, 0), every: 5,
+		job: []builder.JobOption{pytorch, builder.Workers(2), builder.BackOff(60, 300)},
 		play: func(r *run) {
 			for i := range int32(7) {
 				r.running()
@@ -131,7 +132,7 @@ func (r *run) promptlyAfter(least, most time.Duration, what string, wait func())
 	begin := r.Clock.Now()
 	r.promptly(most, what, wait)
 	if took := r.Clock.Since(begin); took < least {
-		r.check.Violate("28 waits last: until %s it took %v, less than %v", what, took, least)
+		r.check.Violate("27 deadlines come: until %s it took %v, less than %v", what, took, least)
 	}
 }
 
@@ -158,7 +159,8 @@ func endsWhileHeld(name, reason string, limit builder.JobOption) scenario {
 
 // hangsTwice has a job hang twice on the one node that there is, and asks how many nodes it avoids then.
 func hangsTwice(name string, stacks world.Reading, avoided int) scenario {
-	return scenario{name: name, job: []builder.JobOption{pytorch, builder.Workers(4), builder.Page(9500, 20, v1alpha1.StallRestart)}, want: leaderSucceeded(2, 2, 2), every: 5,
+	return scenario{name: name, want: leaderSucceeded(2, 2, 2), every: 5,
+		job:    []builder.JobOption{pytorch, builder.Workers(4), builder.Page(9500, 20, v1alpha1.StallRestart)},
 		before: func(r *run) { r.DeleteNode("node-1"); r.DeleteNode("node-2") }, play: func(r *run) {
 			r.Reading = stacks
 			for i := range int32(2) {
