@@ -83,7 +83,7 @@ var books = slices.Concat([]scenario{
 			r.exit(137, "ps-0")
 			r.until("the job restarts", func() bool { return r.Job().Status.Attempt == 1 })
 			r.running()
-			if r.isUndisturbed() { // else the pod of worker-2 may outlast its successor, and is named
+			if !r.isLiedTo() { // else the pod of worker-2 may outlast its successor undeleted, and is named
 				r.named("ps-0", v1alpha1.CauseRetryable)
 			}
 			r.succeed("chief-0")
