@@ -171,8 +171,13 @@ func isEndedBy(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) boo
 	case v1alpha1.ScopeJob:
 		return !IsApart(&s.Job.Spec, p.Slot.Role) && int(incident.Attempt) < int(s.Job.Status.Attempt)
 	case v1alpha1.ScopeRole:
-		present := s.Life(p.Slot)
-		return p.Slot.Role == incident.Role && p.Life.Attempt == present.Attempt && p.Life.Replacement == present.Replacement-1
+		present, since := s.Life(p.Slot), 1
+		for n := range s.Job.Status.Incidents { // each began another life since
+			if other := &s.Job.Status.Incidents[n]; other.RestartTime.After(incident.RestartTime.Time) && Covers(other, p.Slot) {
+				since++
+			}
+		}
+		return p.Slot.Role == incident.Role && p.Life.Attempt == present.Attempt && p.Life.Replacement == present.Replacement-since
 	default:
 		return p.Name == incident.Pod
 	}

@@ -245,6 +245,11 @@ func TestNarrowIncidentsAreExplainedByTheirOwnPods(t *testing.T) {
 		{"a role by any of its pods", base(v1alpha1.ScopeRole, "0-2:1"), seen(builder.Running("worker", 2, past), lostNode("worker-2"), now),
 			[]string{"worker-2 Infrastructure NodeLost free"}},
 		{"not by those that were replaced once more since", base(v1alpha1.ScopeRole, "0-1:1,2:2"), seen(builder.Running("worker", 2, past), lostNode("worker-2"), now), nil},
+		{"the first of two restarts by a loss that shows late", builder.Job("j", builder.Workers(3), builder.StartedAt(0),
+			builder.Incidents(incident(ofScope(v1alpha1.ScopeRole), func(i *v1alpha1.Incident) {
+				i.Pod, i.Time, i.RestartTime = "j-worker-1-a0r1", builder.Time(50*second), builder.Time(52*second)
+			}), incident(ofScope(v1alpha1.ScopeRole))), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "0-2:2"})),
+			seen(builder.Running("worker", 2, past), lostNode("worker-2"), now), []string{"worker-2 Infrastructure NodeLost free"}},
 		{"nor by another role's", base(v1alpha1.ScopeRole, "0-2:1"), seen(builder.Running("ps", 0), lostNode("ps-0"), now), nil},
 	})
 }

@@ -147,6 +147,9 @@ func Restarts(s *state.Snapshot, broken []Incident) []Incident {
 		}
 		first := First(s, slices.DeleteFunc(slices.Clone(broken), func(incident Incident) bool { return !isWhole(incident) }))
 		first.Alike = alike(broken, &first.Failure)
+		if known := Latest(s, first); known != nil && IsLoss(known.Cause) && s.Job.Spec.Elastic != nil { // it missed a peer
+			first.Charged = false
+		}
 		return []Incident{*first}
 	}
 	var apart []Incident

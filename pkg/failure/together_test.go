@@ -53,6 +53,8 @@ func TestReplicasThatEndTogetherAreOneIncident(t *testing.T) {
 			"worker-0 Infrastructure Replica free by rule, worker-1 Infrastructure Replica joins"},
 		{"agents of torchrun that meet outside the job", job(pytorch, outside), all, joined},
 		{"a rank of an elastic job, after the loss of a peer", lost(pytorch, outside), one, "worker-1 Retryable Replica joins"},
+		{"the leader of an elastic job, which restarts all, missed it too", lost(pytorch, builder.Elastic(1, 12)),
+			seen(builder.Failed("worker", 0, builder.Exit(1), builder.At(30*second)), builder.Now(30*second)), "worker-0 Retryable Job free"},
 		{"not a worker that needs no other", lost(), one, "worker-1 Retryable Replica charged"},
 		{"another end within seconds", job(known(27 * second)), one, "worker-1 Retryable Replica joins"},
 		{"one that comes later", job(known(19 * second)), one, "worker-1 Retryable Replica charged"},

@@ -129,10 +129,16 @@ func TestNewPodsExcludeLostNodes(t *testing.T) {
 		pod.Annotations = map[string]string{v1alpha1.AnnotationExcludedNodes: lostNode}
 	}))
 	lost := builder.NodeLost(lostNode, 20*second)
+	twice := builder.Pending("worker", 1, builder.Life(0, 1), builder.Edit(func(pod *corev1.Pod) {
+		pod.CreationTimestamp, pod.Spec.NodeName = builder.Time(38*second), ""
+		pod.Annotations = map[string]string{v1alpha1.AnnotationExcludedNodes: lostNode + ",another"}
+	}))
 	isNew := "delete j-worker-1-a0r1: the nodes that it excludes are back"
 	checkSteps(t, []stepCase{
 		{"while the node is lost it waits", job, append(others, waiting, ending, lost, builder.Now(60*second)), nil, 66 * second},
 		{"when it is back, it may find another one", job, append(others, waiting, builder.Now(60*second)), nil, 68 * second},
+		{"when one of two is back, it does not wait for the other", job,
+			append(others, twice, ending, lost, builder.Now(68*second)), []string{"delete by force j-worker-1: its life is past", isNew}, 0},
 		{"it is created again in the same life", job, append(others, waiting, builder.Now(68*second)), []string{isNew}, 0},
 	})
 }

@@ -81,14 +81,14 @@ func place(job *v1alpha1.TrainingJob, role v1alpha1.Role, pod *corev1.Pod, sched
 	}
 }
 
-// waitsForWell is how long a pod that excludes nodes finds no other before it is created again without them, if they are well again.
+// waitsForWell is how long a pod that excludes nodes finds no other before it is created again, without those of them that are well again.
 const waitsForWell = 30 * time.Second
 
-// deleteOfWellNodes returns the steps that delete pods that find no node while the nodes that they exclude are well again: no pod waits for a
-// node that is well. They are created again in the same life, because they never ran. It also returns when to look again; zero for never.
+// deleteOfWellNodes returns the steps that delete pods that find no node while a node that they exclude is well again: no pod waits for a node that is
+// well. They are created again in the same life, because they never ran. It also returns when to look again; zero for never.
 func deleteOfWellNodes(s *state.Snapshot) (steps []Step, wake time.Time) {
-	allWell := func(names []string) bool {
-		return !slices.ContainsFunc(s.Nodes, func(n state.Node) bool { return n.Lost.Reason != "" && slices.Contains(names, n.Name) })
+	isLost := func(name string) bool {
+		return slices.ContainsFunc(s.Nodes, func(n state.Node) bool { return n.Lost.Reason != "" && n.Name == name })
 	}
 	for i := range s.Pods {
 		p := &s.Pods[i]
@@ -97,7 +97,7 @@ func deleteOfWellNodes(s *state.Snapshot) (steps []Step, wake time.Time) {
 		case !waits:
 		case s.Now.Before(due):
 			wake = state.Earliest(wake, due)
-		case !allWell(p.Excludes): // no event reaches the job of a node without its pods
+		case !slices.ContainsFunc(p.Excludes, func(name string) bool { return !isLost(name) }): // no event reaches the job of a node without its pods
 			wake = state.Earliest(wake, s.Now.Add(waitsForWell))
 		default:
 			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Why: WhyNodeIsBack})

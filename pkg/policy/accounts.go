@@ -40,7 +40,8 @@ func accountsOf(s *state.Snapshot) Accounts {
 }
 
 // nextAccounts returns the accounts after the verdict: with the incidents that begin now, and with corrections of earlier ones.
-// The amendments come first, because the avoid list is made from the incidents.
+// The amendments come first, because the avoid list is made from the incidents. Of a role's completions the latest stay: a program that completes
+// every few seconds must not displace what late evidence may explain.
 func nextAccounts(s *state.Snapshot, v *Verdict) Accounts {
 	a := accountsOf(s)
 	a.Until = budget.NextEnd(s)
@@ -57,6 +58,9 @@ func nextAccounts(s *state.Snapshot, v *Verdict) Accounts {
 	for i := range v.Amendments {
 		a.amend(s, &v.Amendments[i])
 	}
+	a.Incidents = slices.DeleteFunc(a.Incidents, func(known v1alpha1.Incident) bool {
+		return known.Cause == v1alpha1.CauseCompleted && slices.ContainsFunc(begun, func(i failure.Incident) bool { return i.Cause == known.Cause && i.Role == known.Role })
+	})
 	for i := range begun {
 		a.RestartsWithoutProgress += one(countsAsStuck(s, &begun[i].Incident))
 		a.ChargedRestarts += one(begun[i].Charged)

@@ -52,16 +52,19 @@ func TestRanksThatAreWellAreAskedBeforeTheyAreStopped(t *testing.T) {
 		"a drain that gives no time":            {training(builder.StopAsked(19 * second)), drained(builder.DeletedAt(-15 * second)), "", policy.Restart, false, 0},
 		"a drain whose rank has ended":          {training(builder.StopAsked(19 * second)), drained(builder.Exit(143)), "", policy.Restart, false, 0},
 		"a suspension, one rank made before":    {training(builder.Suspended()), builder.Running("worker", 1, builder.MadeWith("LEASE")), "", policy.Suspend, false, 0},
+		"a suspension, an evaluator crashed":    {training(builder.Suspended(), builder.Evaluators(1)), builder.Failed("evaluator", 0, builder.Exit(1)), "", policy.Hold, true, 30 * second},
+		"a restart, an evaluator crashed":       {training(wantsRestart, builder.StopAsked(15*second), builder.Evaluators(1)), builder.Failed("evaluator", 0, builder.Exit(1)), "", policy.Restart, true, 0},
+		"a suspension, an evaluator is going":   {training(builder.Suspended(), builder.Evaluators(1)), builder.Deleted("evaluator", 0, builder.DeletedAt(-12*second)), "", policy.Hold, true, 30 * second},
 		"a kill":                                {training(), builder.Failed("worker", 1, builder.Exit(137)), "", policy.Restart, false, 0},
 	} {
-		v := policy.Judge(builder.Snapshot(c.job, builder.Now(20*second), builder.Running("worker", 0), c.other, builder.SavedFor(c.answer)))
+		v := policy.Judge(builder.Snapshot(c.job, builder.Now(20*second), builder.Running("worker", 0), running, c.other, builder.SavedFor(c.answer)))
 		if v.Kind != c.want || (v.Asked != nil) != c.asks {
 			t.Errorf("%s: ruling %d (%s), asked %+v, want %d and asked %t", name, v.Kind, v.Message, v.Asked, c.want, c.asks)
 		}
 		if at := builder.Time(c.wake); c.wake > 0 && !v.Wake.Equal(at.Time) {
 			t.Errorf("%s: wakes at %v, want %v", name, v.Wake, at)
 		}
-		if c.asks && (v.Reason != v1alpha1.ReasonStopAsked || !strings.Contains(v.Message, "save a checkpoint")) {
+		if c.asks && v.Kind == policy.Hold && (v.Reason != v1alpha1.ReasonStopAsked || !strings.Contains(v.Message, "save a checkpoint")) {
 			t.Errorf("%s: got %s: %s", name, v.Reason, v.Message)
 		}
 	}

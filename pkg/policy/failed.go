@@ -58,8 +58,6 @@ func isGivenUp(s *state.Snapshot, incident *failure.Incident) bool {
 		return true
 	case failure.Latest(s, incident) != nil:
 		return false
-	case incident.RuleMade:
-		return s.Job.Status.ReplicaStatuses[incident.Role].Restarts >= budget.Limit(&s.Job.Spec, v1alpha1.BudgetRuleMadeLosses)
 	case failure.IsLoss(incident.Cause):
 		return false
 	default:

@@ -175,12 +175,12 @@ func bounded(s *state.Snapshot) string {
 	return fmt.Sprintf(" The operator limits progress.checkpointGraceSeconds to %v.", s.MaxCheckpointWait)
 }
 
-// firstEnd returns when the first terminating rank is killed. The checkpoint is lost then. It returns zero if no rank is
+// firstEnd returns when the first terminating rank or parameter server is killed. The checkpoint is lost then. It returns zero if none is
 // terminating.
 func firstEnd(s *state.Snapshot) time.Time {
 	var by time.Time
 	for r := range s.Replicas() {
-		if isTerminating(r) {
+		if isTerminating(r) && state.IsNeeded(r.Slot.Role) {
 			by = state.Earliest(by, r.Pod.EndsBy)
 		}
 	}
@@ -191,7 +191,7 @@ func firstEnd(s *state.Snapshot) time.Time {
 // pods of all running ones have the file of requests. It does not check that every other pod runs: the cached pods may be older than the status.
 //
 // Pods from before progress.checkpointGraceSeconds was set do not have the file. A rank without it trains on, and the checkpoint of
-// the others is incomplete. Evaluators need not save.
+// the others is incomplete. Roles that the training does not need need not save.
 func canSave(s *state.Snapshot) bool {
 	reporter := s.Reporter()
 	isDone := reporter != nil && (reporter.State == state.Succeeded || s.Now.Before(s.NextStart(reporter.Slot)))
@@ -201,7 +201,7 @@ func canSave(s *state.Snapshot) bool {
 	return s.Is(v1alpha1.ConditionRunning) && !s.Any(func(r *state.Replica) bool {
 		terminates := isTerminating(r)
 		runs := r.State == state.Running || terminates
-		return r.IsBroken() && !terminates || runs && !r.Pod.Hears && r.Slot.Role != v1alpha1.Evaluator
+		return state.IsNeeded(r.Slot.Role) && (r.IsBroken() && !terminates || runs && !r.Pod.Hears)
 	})
 }
 

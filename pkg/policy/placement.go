@@ -55,7 +55,10 @@ func unplaced(s *state.Snapshot) (*Ruling, time.Time) {
 	if timeout == nil || s.Is(v1alpha1.ConditionRunning) {
 		return nil, time.Time{}
 	}
-	waits := firstRequiredWithout(s, func(r *state.Replica) bool { return !r.LacksNode() })
+	hadNode := func(r *state.Replica) bool {
+		return r.Life.Replacement > 0 && !r.FitsNowhere() && whyRefused(s, r) == ""
+	}
+	waits := firstRequiredWithout(s, func(r *state.Replica) bool { return !r.LacksNode() || hadNode(r) })
 	if waits == nil {
 		return nil, time.Time{}
 	}

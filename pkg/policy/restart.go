@@ -43,8 +43,16 @@ func restart(s *state.Snapshot, incidents []failure.Incident) *Ruling {
 	begun := slices.IndexFunc(incidents, func(incident failure.Incident) bool { return incident.Joins == nil })
 	first := &incidents[max(begun, 0)]
 	return &Ruling{
-		Kind: Restart, Reason: restartReason(&first.Failure), Message: first.Message, Failure: &first.Failure, Restarts: incidents,
+		Kind: Restart, Reason: restartReason(&first.Failure), Message: first.Message, Failure: &first.Failure, Restarts: incidents, Asked: keptRequest(s, incidents),
 	}
+}
+
+// keptRequest returns the checkpoint request of the job if only replicas restart that the training does not need: its ranks go on saving.
+func keptRequest(s *state.Snapshot, incidents []failure.Incident) *v1alpha1.CheckpointRequest {
+	if slices.ContainsFunc(incidents, func(i failure.Incident) bool { return !failure.IsApart(&s.Job.Spec, i.Role) }) {
+		return nil
+	}
+	return s.Job.Status.CheckpointRequest
 }
 
 func fail(f *v1alpha1.Failure, reason, message string) *Ruling {

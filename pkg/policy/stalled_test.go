@@ -48,6 +48,9 @@ func TestStalled(t *testing.T) {
 		{"a renewal of before the job ran does not", job(again, runs), seenAt(110, builder.Reported(7, 5*second)), hangs},
 		{"a replica that was replaced starts the clock anew", job(again, runs, replaced), seenAt(110), judged{Wake: 150 * second}},
 		{"so does one that was replaced alone", job(again, runs, builder.OwnRestartsInRow(1, 50*second)), seenAt(110), judged{Wake: 150 * second}},
+		{"so does a restart for a hang, of whichever replica", job(again, runs, builder.Incidents(v1alpha1.Incident{
+			Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Index: 1, Reason: v1alpha1.ReasonProgressStalled}, RestartTime: builder.Time(110 * second)})),
+			seenAt(111), judged{Wake: 210 * second}},
 		{"a job that does not run does not hang", job(again), seenAt(1000), judged{}},
 		{"a job that does not report does not hang", job(runs), seenAt(1000), judged{}},
 		{"the default is ten minutes", job(runs, builder.Progress(0, v1alpha1.StallRestart)), seenAt(60), judged{Wake: 610 * second}},

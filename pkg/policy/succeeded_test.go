@@ -103,3 +103,18 @@ func TestSucceeded(t *testing.T) {
 			seen(builder.Running("worker", 0), builder.Succeeded("ps", 0)), done(0, "ps-0 Completed Replica free")},
 	})
 }
+
+// A program that completes every few seconds must not displace the incidents that late evidence may explain.
+func TestCompletionsDoNotDisplaceFailures(t *testing.T) {
+	job := builder.Job("j", builder.Framework(v1alpha1.Custom), builder.Workers(2), builder.StartedAt(0), builder.RunsSince(0),
+		builder.Replicas("loader", 1, builder.Policy(v1alpha1.RestartAlways)))
+	failure := v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Pod: "j-worker-1", Cause: v1alpha1.CauseRetryable, Reason: "Error"}, Charged: true, Scope: v1alpha1.ScopeReplica}
+	job.Status.Incidents = []v1alpha1.Incident{failure}
+	for range 2 * v1alpha1.MaxIncidents {
+		v := policy.Judge(builder.Snapshot(job, builder.Running("worker", 0), builder.Running("worker", 1), builder.Succeeded("loader", 0)))
+		job.Status.Incidents = v.Accounts.Incidents
+	}
+	if got := job.Status.Incidents; len(got) != 2 || got[0].Cause != v1alpha1.CauseCompleted || got[1].Cause != v1alpha1.CauseRetryable {
+		t.Errorf("incidents %+v, want the latest completion and the failure", got)
+	}
+}

@@ -35,6 +35,12 @@ func TestWaitingForNodes(t *testing.T) {
 			seen(builder.Failed("worker", 0, builder.Exit(1)), builder.Pending("worker", 1, builder.Waiting("ImagePullBackOff", "")), builder.Pending("worker", 2, builder.Unschedulable("no room"))), timedOut},
 		{"no job waits for an evaluator", job(builder.Evaluators(1)),
 			seen(builder.Running("worker", 0), builder.Running("worker", 1), builder.Pending("evaluator", 0, builder.Unschedulable("no room"))), judged{}},
+		{"a replica that had a node and waits for its back-off lacks none", job(builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "1:1"})),
+			seen(builder.Running("worker", 0)), judged{}},
+		{"nor does one that was created a moment ago", job(builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "1:1"})),
+			seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.Life(0, 1))), judged{}},
+		{"one that finds no node again does", job(builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "1:1"})),
+			seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.Life(0, 1), builder.Unschedulable("no room"))), timedOut},
 		{"without a timeout it waits for ever", builder.Job("j", builder.Workers(2), builder.StartedAt(0)), half, judged{}},
 	})
 }

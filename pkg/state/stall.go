@@ -41,6 +41,11 @@ func (s *Snapshot) undisturbedSince() time.Time {
 		return time.Time{}
 	}
 	since = Latest(since, s.Progress.Began)
+	for _, i := range s.Job.Status.Incidents { // one hang is one restart, also if the others train on
+		if i.Reason == v1alpha1.ReasonProgressStalled {
+			since = Latest(since, i.RestartTime.Time)
+		}
+	}
 	for role, m := range s.Memory {
 		for index := range m.NextStarts {
 			if slot := (Slot{Role: role, Index: index}); isNeededToReport(&s.Job.Spec, slot) {

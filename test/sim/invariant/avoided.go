@@ -9,6 +9,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/test/sim/ledger"
 )
 
 // What docs/recovery.md promises of avoided nodes: a job avoids a node at once if the node broke, and otherwise after two exits of the program
@@ -60,8 +61,18 @@ func hasProbe(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role) bool {
 // checkAvoided checks invariant 22: each node that the job begins to avoid, or avoids for longer, is to blame for an incident that the status has
 // shown, from which the time counts; and each that is to blame is avoided. The incidents are the checker's own books.
 func (c *Checker) checkAvoided(h *history, before, after *v1alpha1.TrainingJob) {
-	for i := range after.Status.Incidents {
-		h.blames[after.Status.Restarts-int32(i)] = after.Status.Incidents[i]
+	var numbers []int32 // of the incidents in the list
+	for n := after.Status.Restarts; n > before.Status.Restarts; n-- {
+		numbers = append(numbers, n)
+	}
+	for i := range before.Status.Incidents {
+		if i < len(h.numbers) && !ledger.MakesWay(&before.Status.Incidents[i], &before.Status, &after.Status) {
+			numbers = append(numbers, h.numbers[i])
+		}
+	}
+	h.numbers = numbers[:min(len(numbers), len(after.Status.Incidents))]
+	for i, n := range h.numbers {
+		h.blames[n] = after.Status.Incidents[i]
 	}
 	ttl := avoidFor(&before.Spec)
 	isChanged := before.Status.Restarts != after.Status.Restarts || h.happened[v1alpha1.EventIncidentExplained] != h.explained

@@ -2,6 +2,7 @@ package invariant
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,5 +23,13 @@ func (c *Checker) waitedInVain(job *v1alpha1.TrainingJob, i *v1alpha1.Incident) 
 		slot, life, _, named := livesIn(job.Name, pod)
 		lacksNode := pod.Spec.NodeName == "" && pod.Status.Phase != corev1.PodFailed && pod.DeletionTimestamp == nil
 		return named && lacksNode && isRank(slot.Role) && inRange(job, slot) && life == lifeIn(job, memory, slot) && !memory[slot.Role].Started.Has(slot.Index)
+	})
+}
+
+// mayHaveMissed reports whether the rank of an elastic job exited within 10 s of the loss of another one, which it may have needed.
+func mayHaveMissed(job *v1alpha1.TrainingJob, i *v1alpha1.Incident) bool {
+	return job.Spec.Elastic != nil && i.ExitCode != nil && slices.ContainsFunc(job.Status.Incidents, func(known v1alpha1.Incident) bool {
+		isLoss := known.Cause == v1alpha1.CauseInfrastructure || known.Cause == v1alpha1.CausePreempted
+		return isLoss && min(i.Time.Sub(known.Time.Time).Abs(), i.RestartTime.Sub(known.RestartTime.Time)) <= 10*time.Second
 	})
 }

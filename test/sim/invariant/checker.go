@@ -70,7 +70,9 @@ type history struct {
 	ranks    map[string]state.Slot
 	// blames are the incidents by the number of the restart, as the latest status that had room for them shows them; explained is how many were, and
 	// wasLost are the nodes that the job avoids because they were lost together with another.
-	blames    map[int32]v1alpha1.Incident
+	blames map[int32]v1alpha1.Incident
+	// numbers are the numbers of the restarts that the latest status lists.
+	numbers   []int32
 	explained int
 	wasLost   map[string]bool
 }

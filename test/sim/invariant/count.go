@@ -70,7 +70,7 @@ func (c *Checker) checkIncident(h *history, before *v1alpha1.TrainingJob, i *v1a
 	}
 	c.checkCause(h, before, where, &i.Failure)
 	isLoss := i.Cause == v1alpha1.CauseInfrastructure || i.Cause == v1alpha1.CausePreempted
-	if want := !isLoss && !isApart(&before.Spec, i.Role) && !c.waitedInVain(before, i); i.Charged != want {
+	if want := !isLoss && !isApart(&before.Spec, i.Role) && !c.waitedInVain(before, i); i.Charged != want && (i.Charged || !mayHaveMissed(before, i)) {
 		c.violate("8 exactly once: the incident of %s, cause %s, is charged %t", slot, i.Cause, i.Charged)
 	}
 }
@@ -197,15 +197,14 @@ func wasGiven(pod *corev1.Pod, variable string) bool {
 // checkAmended: what late evidence changes in the books is an incident that is there, once, and truly happened. It returns by how
 // many the charged restarts change for it.
 func (c *Checker) checkAmended(h *history, before, after *v1alpha1.TrainingJob, counted int) int {
-	change := 0
+	change, kept := 0, ledger.Kept(&before.Status, &after.Status)
 	for i := range after.Status.Incidents[counted:] {
 		is := &after.Status.Incidents[counted+i]
-		at := min(i, len(before.Status.Incidents)-1)
-		if at < 0 || !before.Status.Incidents[at].RestartTime.Equal(&is.RestartTime) {
+		if i >= len(kept) || !kept[i].RestartTime.Equal(&is.RestartTime) {
 			c.violate("8 exactly once: an incident of %v comes from nowhere", is.RestartTime)
 			continue
 		}
-		was := &before.Status.Incidents[at]
+		was := &kept[i]
 		if again := was.Explained && is.Pod == was.Pod && is.Cause == was.Cause; !is.Explained || again {
 			continue // stronger evidence may explain it once more
 		}

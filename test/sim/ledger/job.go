@@ -103,17 +103,30 @@ func Outgrown(was, is *v1alpha1.TrainingJobStatus) int {
 // Joined returns how many replicas the later version says to have ended as part of another replica's incident, without a restart of their own:
 // with one that has begun since, or a few seconds after one that is known.
 func Joined(was, is *v1alpha1.TrainingJobStatus) int {
-	n, begun := 0, int(is.Restarts-was.Restarts)
+	n, begun, kept := 0, int(is.Restarts-was.Restarts), Kept(was, is)
 	for i := range is.Incidents {
 		incident := &is.Incidents[i]
 		switch known := i - begun; {
-		case known >= 0 && known < len(was.Incidents):
-			n += int(incident.Followers - was.Incidents[known].Followers)
+		case known >= 0 && known < len(kept):
+			n += int(incident.Followers - kept[known].Followers)
 		case known < 0 && incident.Scope != v1alpha1.ScopeJob:
 			n += int(incident.Followers)
 		}
 	}
 	return n
+}
+
+// Kept returns the incidents of the earlier version that follow those that have begun since. Completions make way for later ones of their role.
+func Kept(was, is *v1alpha1.TrainingJobStatus) []v1alpha1.Incident {
+	return slices.DeleteFunc(slices.Clone(was.Incidents), func(known v1alpha1.Incident) bool { return MakesWay(&known, was, is) })
+}
+
+// MakesWay reports whether the later version lists a completion of the same role instead of the known one.
+func MakesWay(known *v1alpha1.Incident, was, is *v1alpha1.TrainingJobStatus) bool {
+	begun := is.Incidents[:min(max(int(is.Restarts-was.Restarts), 0), len(is.Incidents))]
+	return slices.ContainsFunc(begun, func(i v1alpha1.Incident) bool {
+		return i.Cause == v1alpha1.CauseCompleted && known.Cause == i.Cause && known.Role == i.Role
+	})
 }
 
 // final says that a verdict is one of two, earned, and the last word.
