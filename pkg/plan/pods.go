@@ -81,7 +81,7 @@ func place(job *v1alpha1.TrainingJob, role v1alpha1.Role, pod *corev1.Pod, sched
 	}
 }
 
-// waitsForWell is how long a pod that excludes nodes finds no other before it is created again, without those of them that are well again.
+// waitsForWell is how long a pod that excludes nodes finds no other before it is created again, without the excluded nodes that are well again.
 const waitsForWell = 30 * time.Second
 
 // deleteOfWellNodes returns the steps that delete pods that find no node while a node that they exclude is well again: no pod waits for a node that is
