@@ -6,9 +6,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/test/sim/builder"
 	"github.com/trainingjob/operator/test/sim/world"
 )
@@ -75,6 +77,21 @@ var holds = slices.Concat([]scenario{
 			}
 			delete(r.Homeless, "j-worker-1")
 			r.exit(0, "worker-1")
+			r.phase(v1alpha1.PhaseSucceeded)
+		}},
+	// The pods of two workers fill a quota on count/pods, also when they have succeeded. Two are needed.
+	{name: "elastic_fills_its_quota", want: outcome{v1alpha1.PhaseSucceeded, v1alpha1.ReasonAllWorkersSucceeded, 0, 0, 0}, every: 3,
+		job: []builder.JobOption{pytorch, builder.Workers(3), builder.AllWorkers(), builder.Elastic(2, 4)},
+		before: func(r *run) {
+			r.Server.Admit = func(q *server.Request) error {
+				if q.Verb != server.Create || q.Kind != server.Pods || len(r.Pods()) < 2 {
+					return nil
+				}
+				return apierrors.NewForbidden(server.Pods.Resource(), q.Key.Name, errCountQuota)
+			}
+		},
+		play: func(r *run) {
+			r.exit(0, "worker-0", "worker-1")
 			r.phase(v1alpha1.PhaseSucceeded)
 		}},
 	// A hang counts against the node of a rank that stacks blame, the second time, and else against none.
