@@ -31,7 +31,7 @@ func causeOf(s *state.Snapshot, p *state.Pod) v1alpha1.Cause {
 		return v1alpha1.CauseStartup
 	case failedToStart(s, p), p.Exit.IsMisconfiguredCheck():
 		return v1alpha1.CauseStartup
-	case p.Exit != nil && isPermanent(p.Exit.Code, policy) && !missedPeer(s, p):
+	case p.Exit != nil && p.Exit.Main && isPermanent(p.Exit.Code, policy) && !missedPeer(s, p):
 		return v1alpha1.CauseFatal
 	default:
 		return v1alpha1.CauseRetryable
@@ -82,7 +82,7 @@ func isPermanent(code int32, policy v1alpha1.RestartPolicy) bool {
 func missedPeer(s *state.Snapshot, p *state.Pod) bool {
 	f := v1alpha1.Failure{Role: p.Slot.Role, ExitCode: &p.Exit.Code, Message: p.Exit.Message, Cause: v1alpha1.CauseRetryable}
 	readTable(&f)
-	return p.Exit.Main && state.IsMember(&s.Job.Spec, p.Slot.Role) && slices.Contains(followersCodes, exitCode(&f)) && wordsOf(&f) == lostPeer
+	return state.IsMember(&s.Job.Spec, p.Slot.Role) && slices.Contains(followersCodes, exitCode(&f)) && wordsOf(&f) == lostPeer
 }
 
 // takenAwayBecause returns how the pod was lost, with Kubernetes' reason and message if there are any.
