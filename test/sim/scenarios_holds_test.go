@@ -79,6 +79,15 @@ var holds = slices.Concat([]scenario{
 			r.exit(0, "worker-1")
 			r.phase(v1alpha1.PhaseSucceeded)
 		}},
+	// A check takes 40 s and fails. It costs its replica no more than another node.
+	{name: "check_fails_late", want: leaderSucceeded(0, 1, 0), every: 3,
+		job:    []builder.JobOption{pytorch, builder.Leader(v1alpha1.Master), builder.Workers(1), checked(v1alpha1.Worker), builder.StartupDeadline(20)},
+		before: func(r *run) { r.Habits.Checking, r.Unstartable["j-worker-0"] = 80*time.Second, true }, play: func(r *run) {
+			r.restarted(1)
+			clear(r.Unstartable)
+			r.running()
+			r.succeed("master-0")
+		}},
 	// The pods of two workers fill a quota on count/pods, also when they have succeeded. Two are needed.
 	{name: "elastic_fills_its_quota", want: outcome{v1alpha1.PhaseSucceeded, v1alpha1.ReasonAllWorkersSucceeded, 0, 0, 0}, every: 3,
 		job: []builder.JobOption{pytorch, builder.Workers(3), builder.AllWorkers(), builder.Elastic(2, 4)},
