@@ -31,7 +31,7 @@ func causeOf(s *state.Snapshot, p *state.Pod) v1alpha1.Cause {
 		return v1alpha1.CauseStartup
 	case failedToStart(s, p), p.Exit.IsMisconfiguredCheck():
 		return v1alpha1.CauseStartup
-	case p.Exit != nil && isPermanent(p.Exit.Code, policy) && !missedPeer(s, p):
+	case p.Exit != nil && p.Exit.Main && isPermanent(s, p):
 		return v1alpha1.CauseFatal
 	default:
 		return v1alpha1.CauseRetryable
@@ -62,16 +62,18 @@ func wasForgotten(p *state.Pod) bool {
 	return p.Exit != nil && ReasonOf(p.Exit.Reason).IsForgotten && !wasEvicted(p)
 }
 
-// isPermanent reports whether a restart cannot mend the exit code. It never mends 126 and 127 (the command cannot be run) and 93 (by which
+// isPermanent reports whether a restart cannot mend the exit of the program. It never mends 126 and 127 (the command cannot be run) and 93 (by which
 // a program reports that it must not run again). Under ExitCode it mends only signals: 129 to 192, without 139 (segmentation fault). So 1,
 // 2, 128 and 255 are permanent there.
 // Source: the documentation of RestartPolicyExitCode in the Kubeflow TFJob API, and the shells' 128 + signal.
-func isPermanent(code int32, policy v1alpha1.RestartPolicy) bool {
-	switch {
+func isPermanent(s *state.Snapshot, p *state.Pod) bool {
+	f := v1alpha1.Failure{Role: p.Slot.Role, ExitCode: &p.Exit.Code, Message: p.Exit.Message, Cause: v1alpha1.CauseRetryable}
+	readTable(&f)
+	switch code := exitCode(&f); {
 	case code == 126, code == 127, code == 93:
 		return true
-	case policy == v1alpha1.RestartExitCode:
-		return !state.IsSignal(code) || code == 139
+	case s.Job.Spec.ReplicaSpecs[f.Role].RestartPolicy == v1alpha1.RestartExitCode:
+		return (!state.IsSignal(code) || code == 139) && !missedPeer(s, &f)
 	default:
 		return false
 	}
@@ -79,10 +81,8 @@ func isPermanent(code int32, policy v1alpha1.RestartPolicy) bool {
 
 // missedPeer reports whether a rank of a collective ended with the words that it lost a peer, and a code that any exception has: it followed another
 // rank, which may not show yet, and its own code does not show what a restart can mend.
-func missedPeer(s *state.Snapshot, p *state.Pod) bool {
-	f := v1alpha1.Failure{Role: p.Slot.Role, ExitCode: &p.Exit.Code, Message: p.Exit.Message, Cause: v1alpha1.CauseRetryable}
-	readTable(&f)
-	return p.Exit.Main && state.IsMember(&s.Job.Spec, p.Slot.Role) && slices.Contains(followersCodes, exitCode(&f)) && wordsOf(&f) == lostPeer
+func missedPeer(s *state.Snapshot, f *v1alpha1.Failure) bool {
+	return state.IsMember(&s.Job.Spec, f.Role) && hasFollowersCode(f) && wordsOf(f) == lostPeer
 }
 
 // takenAwayBecause returns how the pod was lost, with Kubernetes' reason and message if there are any.

@@ -56,7 +56,8 @@ func TestOwnFailures(t *testing.T) {
 		"preempted and OOM": {builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", ""), builder.Disrupted("PreemptionByScheduler", 29*second)),
 			preempted, preempted},
 		"a misconfigured preflight check": {builder.Failed("worker", 1, builder.FailedInit("preflight-dcgm-diag", 2)), fatal, startup},
-		"another init container":          {builder.Failed("worker", 1, builder.FailedInit("setup", 137)), fatal, "worker-1 Retryable Replica charged"},
+		"another init container":          {builder.Failed("worker", 1, builder.FailedInit("setup", 1)), fatal, "worker-1 Retryable Replica charged"},
+		"a preflight check out of time":   {builder.Failed("worker", 1, builder.FailedInit("preflight-dcgm-diag", 124)), fatal, "worker-1 Retryable Replica charged"},
 	} {
 		for _, policy := range policies {
 			want := c.others

@@ -55,18 +55,19 @@ func Explain(s *state.Snapshot, begun []Incident) []Amendment {
 	return found
 }
 
-// fellIll returns the unhealthy node that explains a charged exit. Its condition began within the incident window: a device breaks first,
-// and its monitor reports that later. After a restart of the whole job it may be the node of any replica, if the condition did not begin
-// before the exit: ranks fail in the same second, and the first one is unknown.
+// fellIll returns the unhealthy node that explains a charged exit, or a hang of a rank that its stacks show. Its condition began within the incident
+// window: a device breaks first, and its monitor reports that later. After a restart of the whole job it may be the node of any replica, if the
+// condition did not begin before the exit: ranks fail in the same second, and the first one is unknown.
 func fellIll(s *state.Snapshot, incident *v1alpha1.Incident) (n state.Node, is bool) {
-	if !incident.Charged || incident.Explained || incident.Cause != v1alpha1.CauseRetryable || !s.HeedsIllNodes() {
+	isHang := incident.Cause == v1alpha1.CauseHang && incident.Node != ""
+	if !incident.Charged || incident.Explained || incident.Cause != v1alpha1.CauseRetryable && !isHang || !s.HeedsIllNodes() {
 		return n, false
 	}
 	window := state.IncidentWindow(&s.Job.Spec)
 	for _, n := range s.Nodes {
 		after := n.Ill.Time.Sub(incident.Time.Time)
 		isOwn := n.Name == incident.Node && after >= -window
-		isAnothers := incident.Scope == v1alpha1.ScopeJob && after >= -time.Second // both times are cut to the second
+		isAnothers := !isHang && incident.Scope == v1alpha1.ScopeJob && after >= -time.Second // both times are cut to the second
 		if n.Action == state.BlameNode && (isOwn || isAnothers) && after <= window {
 			return n, true
 		}

@@ -33,6 +33,13 @@ func ofCause(cause v1alpha1.Cause, charged bool) func(*v1alpha1.Incident) {
 	return func(i *v1alpha1.Incident) { i.Cause, i.Charged = cause, charged }
 }
 
+// hung makes the incident a hang, of a rank on that node; empty if no stack shows one.
+func hung(node string) func(*v1alpha1.Incident) {
+	return func(i *v1alpha1.Incident) {
+		i.Cause, i.Reason, i.ExitCode, i.Node = v1alpha1.CauseHang, v1alpha1.ReasonProgressStalled, nil, node
+	}
+}
+
 // saying changes what the program said.
 func saying(words string) func(*v1alpha1.Incident) {
 	return func(i *v1alpha1.Incident) { i.Message = words }
@@ -336,6 +343,9 @@ func TestANodeThatSaysLaterThatItIsIllExplainsAnExit(t *testing.T) {
 		{"another node, whose rank may have failed first", incident(), builder.Workers(2), ill("node-worker-1", 40*second), free},
 		{"another node, which was ill before", incident(), builder.Workers(2), ill("node-worker-1", 28*second), nil},
 		{"another node, and one replica restarts alone", incident(ofScope(v1alpha1.ScopeReplica)), builder.Workers(2), ill("node-worker-1", 40*second), nil},
+		{"a hang of the rank there, as its stacks show", incident(hung("node-worker-0")), builder.Workers(2), ill("node-worker-0", 40*second), []string{"worker-0 Hang ProgressStalled free"}},
+		{"a hang of the rank there, and another node is ill", incident(hung("node-worker-0")), builder.Workers(2), ill("node-worker-1", 40*second), nil},
+		{"a hang that no stack shows", incident(hung("")), builder.Workers(2), ill("node-worker-0", 40*second), nil},
 		{"it ran out of memory", incident(ofCause(v1alpha1.CauseOOM, true)), builder.Workers(2), ill("node-worker-0", 40*second), nil},
 		{"it was not charged", incident(ofCause(v1alpha1.CauseRetryable, false)), builder.Workers(2), ill("node-worker-0", 40*second), nil},
 		{"a job that heeds no ill nodes", incident(), heedless, ill("node-worker-0", 40*second), nil},
@@ -348,8 +358,8 @@ func TestANodeThatSaysLaterThatItIsIllExplainsAnExit(t *testing.T) {
 				t.Fatalf("explained (-want +got):\n%s", diff)
 			}
 			for _, a := range failure.Explain(s, nil) {
-				want := fmt.Sprintf("worker-0 on node-worker-0 exited with code 1 (Error), and %s is ill (GpuMemWatch: [79]): this explains the restart of 12:00:32 UTC. It is no longer charged.",
-					s.Nodes[0].Name)
+				want := fmt.Sprintf("%s, and %s is ill (GpuMemWatch: [79]): this explains the restart of 12:00:32 UTC. It is no longer charged.",
+					failure.Describe(&c.was.Failure), s.Nodes[0].Name)
 				if a.Message != want {
 					t.Errorf("message %q, want %q", a.Message, want)
 				}

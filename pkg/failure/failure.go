@@ -171,8 +171,8 @@ func whatHappened(f *v1alpha1.Failure) string {
 	case f.Cause == v1alpha1.CauseCompleted:
 		return "exited with code 0"
 	case f.ExitCode != nil:
-		what := fmt.Sprintf("exited with code %d", *f.ExitCode)
-		if f.Cause == v1alpha1.CauseStartup && state.IsSignal(*f.ExitCode) {
+		what := fmt.Sprintf("exited with code %d", exitCode(f))
+		if f.Cause == v1alpha1.CauseStartup && state.IsSignal(exitCode(f)) {
 			what += " before its startup probe passed"
 		}
 		if slices.Contains(cannotStart, f.Reason) {

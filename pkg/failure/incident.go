@@ -73,7 +73,8 @@ func IsFatal(incident Incident) bool { return incident.Cause == v1alpha1.CauseFa
 func matches(r *v1alpha1.RecoveryRule, f *v1alpha1.Failure, p *state.Pod) bool {
 	var exit *state.Exit
 	if p != nil && f.ExitCode != nil && !wasEnded(p, ReasonOf(f.Reason)) {
-		exit = p.Exit
+		end := *p.Exit
+		end.Code, exit = exitCode(f), &end
 	}
 	return exit.Matches(r) &&
 		(len(r.Roles) == 0 || slices.Contains(r.Roles, f.Role)) &&

@@ -17,7 +17,7 @@ import (
 func First(s *state.Snapshot, ends []Incident) *Incident {
 	inOrder(ends)
 	first := earliest{Failure: ends[0].Failure, began: beginOf(s, &ends[0].Incident)}
-	first.isSilent = IsOfRank(&first.Failure) && slices.Contains(followersCodes, exitCode(&first.Failure)) && !ReasonOf(first.Reason).IsOfTemplate && wordsOf(&first.Failure) == noWords
+	first.isSilent = IsOfRank(&first.Failure) && hasFollowersCode(&first.Failure) && !ReasonOf(first.Reason).IsOfTemplate && wordsOf(&first.Failure) == noWords
 	if first.isSilent && isAbort(&first.Failure) {
 		first.began = first.began.Add(followsWithin)
 	}
@@ -43,7 +43,7 @@ func byLoss(s *state.Snapshot, first *earliest, f *v1alpha1.Failure) bool {
 
 // byEviction: a busy kubelet reports an eviction after the exits of the ranks that followed. An error of its own followed nothing.
 func byEviction(_ *state.Snapshot, first *earliest, f *v1alpha1.Failure) bool {
-	mayFollow := IsOfProgram(&first.Failure) && slices.Contains(followersCodes, exitCode(&first.Failure)) && wordsOf(&first.Failure) >= noWords
+	mayFollow := IsOfProgram(&first.Failure) && hasFollowersCode(&first.Failure) && wordsOf(&first.Failure) >= noWords
 	return mayFollow && f.Reason == evicted && !f.Time.After(first.began.Add(clocksAgree))
 }
 
@@ -92,18 +92,22 @@ func placeOf(f *v1alpha1.Failure, sharing int64) []int64 {
 	return []int64{second, int64(slices.Index(explains, cause)), evidenceOf(f, words, sharing > 1), sharing, f.Time.Unix()}
 }
 
-// followersCodes are the exit codes of ranks that have lost a peer: 1 of an exception, 130 and 143 of a launcher or an agent that ends its ranks, 134
-// and 139 of a watchdog. Every other code shows something of the rank's own.
-var followersCodes = []int32{1, 128 + 2, 128 + 6, 128 + 11, 128 + 15}
+// hasFollowersCode reports whether ranks that have lost a peer exit so: with 1 of an exception, 130 and 143 of a launcher or an agent that ends its
+// ranks, 134 and 139 of a watchdog. Every other code shows something of the rank's own.
+func hasFollowersCode(f *v1alpha1.Failure) bool {
+	return isAbort(f) || slices.Contains([]int32{1, 128 + 2, 128 + 15}, exitCode(f))
+}
 
 // isAbort reports whether the watchdog of NCCL or JAX may have aborted the rank. The code is 134 then, or 139 if the rank is process 1 of its
-// container, which ABRT does not end.
-func isAbort(f *v1alpha1.Failure) bool { return exitCode(f) == 128+6 || exitCode(f) == 128+11 }
+// container, which ABRT does not end. Under torchrun it is another process.
+func isAbort(f *v1alpha1.Failure) bool {
+	return exitCode(f) == 128+6 || exitCode(f) == 128+11 && !isAgents(f)
+}
 
 // evidenceOf orders exits by how well they show the first failure: a kill from outside, then a code of its own that no other rank has, then the
 // words. A crash with words of its own has a code of its own, too.
 func evidenceOf(f *v1alpha1.Failure, words int64, isShared bool) int64 {
-	isOwnCode := !slices.Contains(followersCodes, exitCode(f)) || isAbort(f) && words == ownWords
+	isOwnCode := !hasFollowersCode(f) || isAbort(f) && words == ownWords
 	switch {
 	case isKill(f) || ReasonOf(f.Reason).IsOfTemplate:
 		return 0

@@ -102,8 +102,7 @@ func LateCulprit(f *v1alpha1.Failure) time.Duration {
 	return 0
 }
 
-// codeInTable returns the exit code of the rank in a message that readTable made, as a shell shows it: 137 for -9. -11 stays: ABRT ends a rank that is
-// not process 1 of its container, so no watchdog ends it by SEGV (isAbort).
+// codeInTable returns the exit code of the rank in a message that readTable made, as a shell shows it: 137 for -9.
 func codeInTable(message string) (code int32, isRead bool) {
 	var rank string
 	at := strings.LastIndex(message, "(torchrun: ")
@@ -113,7 +112,7 @@ func codeInTable(message string) (code int32, isRead bool) {
 	if _, err := fmt.Sscanf(message[at:], ofTable, &rank, &code); err != nil {
 		return 0, false
 	}
-	if code < 0 && code != -11 {
+	if code < 0 {
 		code = 128 - code
 	}
 	return code, true

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/test/sim/builder"
 )
@@ -95,5 +97,36 @@ func TestTheMessageIsThatOfTheRank(t *testing.T) {
 		if f := &found[0].Failure; !regexp.MustCompile(want).MatchString(f.Message) || *f.ExitCode != 1 {
 			t.Errorf("%s: code %d, %q", kind, *f.ExitCode, f.Message)
 		}
+	}
+}
+
+// The code of the rank decides the cause and which rule matches, as it names the first failure.
+func TestTheCodeOfTheRankDecides(t *testing.T) {
+	table := tables(t)["exit3 2 1"]
+	job := func(policy v1alpha1.RestartPolicy, rules ...rule) *v1alpha1.TrainingJob {
+		return builder.Job("j", pytorch, builder.Workers(2, builder.Policy(policy)), builder.Rules(rules...))
+	}
+	ends := func(code string) []builder.SnapshotOption {
+		said := strings.ReplaceAll(table, "exitcode  : 3 ", "exitcode  : "+code+" ")
+		return seen(builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(1, "Error", said)))
+	}
+	of := func(codes, signals []int32) rule {
+		return rule{ExitCodes: codes, Signals: signals, Cause: v1alpha1.CauseFatal}
+	}
+	const again, fatal, byRule = "worker-1 Retryable Job charged", "worker-1 Fatal", "worker-1 Fatal by rule 0"
+	checkRestarts(t, []restartCase{
+		{"a kill under ExitCode", job(v1alpha1.RestartExitCode), ends("-9"), again},
+		{"a crash under ExitCode", job(v1alpha1.RestartExitCode), ends("-11"), fatal},
+		{"another code under ExitCode", job(v1alpha1.RestartExitCode), ends("42"), fatal},
+		{"a code of its own", job(v1alpha1.RestartOnFailure), ends("42"), again},
+		{"the code for a useless restart", job(v1alpha1.RestartOnFailure), ends("93"), fatal},
+		{"a rule for the code", job(v1alpha1.RestartOnFailure, of([]int32{42}, nil)), ends("42"), byRule},
+		{"a rule for the code of a signal", job(v1alpha1.RestartOnFailure, of([]int32{137}, nil)), ends("-9"), byRule},
+		{"a rule for the signal", job(v1alpha1.RestartOnFailure, of(nil, []int32{11})), ends("-11"), byRule},
+		{"a rule for the code of the agent", job(v1alpha1.RestartOnFailure, of([]int32{1}, nil)), ends("42"), again},
+	})
+	found := failure.Find(builder.Snapshot(job(v1alpha1.RestartOnFailure), ends("93")...))
+	if got, want := failure.Describe(&found[0].Failure), "worker-1 on node-worker-1 exited with code 93 (Error)"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

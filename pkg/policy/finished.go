@@ -48,11 +48,11 @@ func finishesUntil(s *state.Snapshot) time.Time {
 	return s.Job.Status.CompletionTime.Add(grace)
 }
 
-// lacksWork reports whether the replica is a worker of an elastic collective that has not run. Once minReplicas others have succeeded, there
-// is no work left for it, and no peer.
+// lacksWork reports whether the replica is a worker of an elastic collective that has not run; a quota may refuse its pod. Once minReplicas others
+// have succeeded, there is no work left for it, and no peer.
 func lacksWork(s *state.Snapshot, r *state.Replica) bool {
 	isElastic := s.Job.Spec.Elastic != nil && r.Slot.Role == v1alpha1.Worker && state.IsMember(&s.Job.Spec, r.Slot.Role)
-	return isElastic && (r.State == state.Pending || r.State == state.Starting)
+	return isElastic && (r.State == state.Missing || r.State == state.Pending || r.State == state.Starting)
 }
 
 // succeeded rules because the leader has succeeded, or the leader and all workers, or one of these, as the success policy requires.

@@ -187,6 +187,10 @@ func TestLate(t *testing.T) {
 		return builder.Job("j", append([]builder.JobOption{
 			builder.Workers(2), builder.StartedAt(0), builder.StartupDeadline(60)}, options...)...)
 	}
+	failedCheck := func(role v1alpha1.Role, attempt int32) builder.JobOption {
+		return builder.Incidents(v1alpha1.Incident{Scope: v1alpha1.ScopeReplica, RestartTime: builder.Time(40 * second),
+			Failure: v1alpha1.Failure{Role: role, Index: 1, Attempt: attempt, Cause: v1alpha1.CauseInfrastructure, Reason: v1alpha1.ReasonPreflightFailed}})
+	}
 	next := builder.Status(func(status *v1alpha1.TrainingJobStatus) { status.NextStartTime = builder.TimePtr(30 * second) })
 	check(t, []judgeCase{
 		{"a job whose replicas do not run in time restarts as a whole, charged",
@@ -206,6 +210,12 @@ func TestLate(t *testing.T) {
 			base(builder.Evaluators(1)), seen(builder.Running("worker", 0), builder.Pending("evaluator", 0, builder.Checking())), late("worker-1 Startup Job charged")},
 		{"a check by a clock that is an hour ahead moves it by its own time",
 			base(), seen(builder.Running("worker", 0, checkedAhead), builder.Pending("worker", 1)), judged{Wake: 65 * second}},
+		{"a replica whose check failed begins anew", base(failedCheck(v1alpha1.Worker, 0)), seen(builder.Running("worker", 0)), judged{Wake: 100 * second}},
+		{"after its back-off", base(failedCheck(v1alpha1.Worker, 0), builder.OwnRestartsInRow(1, 55*second)), seen(builder.Running("worker", 0)), judged{Wake: 115 * second}},
+		{"and its next check has its own time", base(failedCheck(v1alpha1.Worker, 0)),
+			seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.Checked(15*second))), judged{Wake: 115 * second}},
+		{"not for a check of an evaluator", base(builder.Evaluators(2), failedCheck(v1alpha1.Evaluator, 0)), seen(builder.Running("worker", 0)), late("worker-1 Startup Job charged")},
+		{"nor for one of an earlier attempt", base(builder.Attempt(1), failedCheck(v1alpha1.Worker, 0)), seen(builder.Running("worker", 0, created(0))), late("worker-1 Startup Job charged")},
 		{"the deadline after a suspension counts from its end",
 			base(builder.Condition(v1alpha1.ConditionSuspended, false, v1alpha1.ReasonResumed, 50*second)),
 			seen(builder.Running("worker", 0)), judged{Wake: 110 * second}},

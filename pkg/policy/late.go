@@ -53,7 +53,8 @@ func restartForTime(s *state.Snapshot, f v1alpha1.Failure) *Ruling {
 }
 
 // startupDeadline returns when the present attempt should run; zero if there is no deadline. The time of preflight checks does not count: no
-// replica begins before the slowest check has ended, and a check limits its own time.
+// replica begins before the slowest check has ended, and a check limits its own time. With the successor of a replica whose check failed, the time
+// begins anew.
 func startupDeadline(s *state.Snapshot) time.Time {
 	limit := s.Job.Spec.RunPolicy.StartupDeadlineSeconds
 	if limit == nil {
@@ -72,6 +73,11 @@ func startupDeadline(s *state.Snapshot) time.Time {
 	deadline := sinceBegin(s, *limit)
 	if deadline.IsZero() {
 		return deadline
+	}
+	for n := range s.Job.Status.Incidents {
+		if i := &s.Job.Status.Incidents[n]; i.Reason == v1alpha1.ReasonPreflightFailed && i.Attempt == s.Job.Status.Attempt && state.IsNeeded(i.Role) {
+			deadline = state.Latest(deadline, state.Latest(i.RestartTime.Time, s.NextStart(failure.SlotOf(&i.Failure))).Add(time.Duration(*limit)*time.Second))
+		}
 	}
 	return deadline.Add(checks)
 }

@@ -127,13 +127,13 @@ func (s *Snapshot) heedSideCars() {
 	}
 }
 
-// Matches reports whether the rule's matchers about a container fit this end. A rule that names no container does not apply to side-cars.
-// A nil Exit fits only a rule without such matchers.
+// Matches reports whether the rule's matchers about a container fit this end. A rule that names no container does not apply to side-cars, and its codes
+// and signals are those of the main container. An init container, and a nil Exit, fit only a rule without them.
 func (e *Exit) Matches(r *v1alpha1.RecoveryRule) bool {
-	if e == nil {
-		return r.ContainerName == "" && len(r.ExitCodes) == 0 && len(r.Signals) == 0
+	if r.ContainerName == "" && (e == nil || !e.Main && !e.Side) {
+		return len(r.ExitCodes) == 0 && len(r.Signals) == 0
 	}
-	return (r.ContainerName == e.Container || r.ContainerName == "" && !e.Side) &&
+	return e != nil && (r.ContainerName == e.Container || r.ContainerName == "" && e.Main) &&
 		(len(r.ExitCodes) == 0 || slices.Contains(r.ExitCodes, e.Code)) &&
 		(len(r.Signals) == 0 || slices.Contains(r.Signals, e.Signal()))
 }

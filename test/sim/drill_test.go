@@ -75,8 +75,8 @@ func newDrill(seed int64, tell func(string)) (*run, *drill) {
 	}
 	r.begin(tell)
 	job := drillJob(rng)
-	if codesMatter := job.Spec.ReplicaSpecs[v1alpha1.Worker].RestartPolicy == v1alpha1.RestartExitCode || len(job.Spec.Recovery.Rules) > 0; !codesMatter {
-		r.Habits.Agents = world.Agents(rand.New(rand.NewPCG(uint64(seed), 3)).IntN(3)) // an agent hides the codes of its ranks
+	if len(job.Spec.Recovery.Rules) == 0 {
+		r.Habits.Agents = world.Agents(rand.New(rand.NewPCG(uint64(seed), 3)).IntN(3))
 	}
 	d.kind = kindOfDrill(job) + kindOfAgents(job, r.Habits.Agents)
 	if skew > 2*time.Second {

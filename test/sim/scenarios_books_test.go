@@ -10,6 +10,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/sim/builder"
 	"github.com/trainingjob/operator/test/sim/operator"
+	"github.com/trainingjob/operator/test/sim/world"
 )
 
 // books are the stories of what restarts cost, and of what shows late.
@@ -18,6 +19,9 @@ var books = slices.Concat([]scenario{
 	refundedCountsNowhere("refunded_restart_leaves_the_budget", v1alpha1.ReasonMaxRestartsExceeded, builder.MaxRestarts(1)),
 	refundedCountsNowhere("refunded_restart_leaves_the_row_without_progress", v1alpha1.ReasonNoProgress,
 		builder.Recovery(func(r *v1alpha1.Recovery) { r.NoProgressLimit = ptr.To[int32](1) })),
+	ranked("agent_of_a_rank_that_is_killed", 137, leaderSucceeded(1, 1, 1), builder.EveryRole(builder.Policy(v1alpha1.RestartExitCode))),
+	ranked("agent_of_a_rank_that_must_not_run_again", 93, failed(v1alpha1.ReasonFatalExit, 0, 0, 0)),
+	ranked("agent_of_a_rank_with_a_rule", 42, failed(v1alpha1.ReasonFailJobRule, 0, 0, 0), builder.Rules(v1alpha1.RecoveryRule{ExitCodes: []int32{42}, Cause: v1alpha1.CauseFatal})),
 	// What joins an incident costs nothing, so a used-up budget does not end it.
 	{name: "last_restart_of_evaluators_is_of_two", want: leaderSucceeded(0, 1, 0), every: 3,
 		job: []builder.JobOption{tensorflow, builder.Leader(v1alpha1.Chief), builder.Workers(2), builder.Evaluators(2), builder.MaxRestarts(1)},
@@ -101,6 +105,21 @@ type late struct {
 	want  string
 	cause v1alpha1.Cause
 	use   v1alpha1.BudgetName
+}
+
+// ranked has a rank end with the code under an agent of torchrun, which exits with 1. The code of the rank decides.
+func ranked(name string, code int32, want outcome, options ...builder.JobOption) scenario {
+	return scenario{name: name, job: append([]builder.JobOption{pytorch, builder.Workers(2)}, options...), want: want, every: 3,
+		before: func(r *run) { r.Habits.Agents = world.AgentsWithoutFiles }, play: func(r *run) {
+			r.running()
+			r.exit(code, "worker-1")
+			if want.Phase == v1alpha1.PhaseFailed {
+				r.phase(want.Phase)
+				return
+			}
+			r.restarted(1)
+			r.succeed("worker-0")
+		}}
 }
 
 // lates are the stories of ends that their kubelets report after the restart: if another rank was first, it is named, and its budget pays.

@@ -6,9 +6,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/test/sim/builder"
 	"github.com/trainingjob/operator/test/sim/world"
 )
@@ -75,6 +77,30 @@ var holds = slices.Concat([]scenario{
 			}
 			delete(r.Homeless, "j-worker-1")
 			r.exit(0, "worker-1")
+			r.phase(v1alpha1.PhaseSucceeded)
+		}},
+	// A check takes 40 s and fails. It costs its replica no more than another node.
+	{name: "check_fails_late", want: leaderSucceeded(0, 1, 0), every: 3,
+		job:    []builder.JobOption{pytorch, builder.Leader(v1alpha1.Master), builder.Workers(1), checked(v1alpha1.Worker), builder.StartupDeadline(20)},
+		before: func(r *run) { r.Habits.Checking, r.Unstartable["j-worker-0"] = 80*time.Second, true }, play: func(r *run) {
+			r.restarted(1)
+			clear(r.Unstartable)
+			r.running()
+			r.succeed("master-0")
+		}},
+	// The pods of two workers fill a quota on count/pods, also when they have succeeded. Two are needed.
+	{name: "elastic_fills_its_quota", want: outcome{v1alpha1.PhaseSucceeded, v1alpha1.ReasonAllWorkersSucceeded, 0, 0, 0}, every: 3,
+		job: []builder.JobOption{pytorch, builder.Workers(3), builder.AllWorkers(), builder.Elastic(2, 4)},
+		before: func(r *run) {
+			r.Server.Admit = func(q *server.Request) error {
+				if q.Verb != server.Create || q.Kind != server.Pods || len(r.Pods()) < 2 {
+					return nil
+				}
+				return apierrors.NewForbidden(server.Pods.Resource(), q.Key.Name, errCountQuota)
+			}
+		},
+		play: func(r *run) {
+			r.exit(0, "worker-0", "worker-1")
 			r.phase(v1alpha1.PhaseSucceeded)
 		}},
 	// A hang counts against the node of a rank that stacks blame, the second time, and else against none.

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/sim/builder"
 	"github.com/trainingjob/operator/test/sim/operator"
 	"github.com/trainingjob/operator/test/sim/world"
@@ -41,6 +42,17 @@ var ills = []scenario{
 				r.check.Violate("22 blame is true: a condition that is Unknown explains an exit")
 			}
 			r.SayIll(node, operator.Breaks)
+			r.until("the charge is given back", func() bool { return r.Job().Status.ChargedRestarts == 0 })
+			r.succeed("worker-0")
+		}},
+	{name: "ill_node_explains_a_hang", want: leaderSucceeded(1, 1, 0), every: 3,
+		job: []builder.JobOption{pytorch, builder.Workers(4), builder.Page(9500, 20, v1alpha1.StallRestart)}, play: func(r *run) {
+			r.running()
+			r.Reading = world.Reading{After: time.Second, Pages: map[string]string{"worker-2": world.Reads}}
+			r.ReportByPage(7, false)
+			r.wait(10 * time.Second)
+			r.SayIll(r.pod("worker-2").Spec.NodeName, operator.Breaks)
+			r.restarted(1)
 			r.until("the charge is given back", func() bool { return r.Job().Status.ChargedRestarts == 0 })
 			r.succeed("worker-0")
 		}},

@@ -150,11 +150,17 @@ func (c *Checker) checkTimeRanOut(job *v1alpha1.TrainingJob, f *v1alpha1.Failure
 	}
 }
 
-// checkAttemptIsLate: the deadline counts from the attempt's first pod, without the time of the slowest preflight check. Pods that restart in place are
-// older than the attempt.
+// checkAttemptIsLate: the deadline counts from the attempt's first pod, without the time of the slowest preflight check, and anew from a check that
+// failed. Pods that restart in place are older than the attempt.
 func (c *Checker) checkAttemptIsLate(job *v1alpha1.TrainingJob, limit time.Duration) {
 	h, attempt := c.of(job.UID), int(job.Status.Attempt)
-	since := c.decided().Sub(h.begins.attempts[attempt]) - c.slowestCheck(job)
+	began := h.begins.attempts[attempt]
+	for _, i := range job.Status.Incidents {
+		if i.Reason == v1alpha1.ReasonPreflightFailed && int(i.Attempt) == attempt && !isApart(&job.Spec, i.Role) && i.RestartTime.After(began) {
+			began = i.RestartTime.Time
+		}
+	}
+	since := c.decided().Sub(began) - c.slowestCheck(job)
 	if !h.begins.attempts[attempt].IsZero() && !h.inPlace[attempt] && since < limit-time.Second {
 		c.violate("12 verdicts are earned: the job restarts %v after the first pod of attempt %d, and startupDeadlineSeconds are %v", since, attempt, limit)
 	}

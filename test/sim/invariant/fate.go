@@ -25,9 +25,9 @@ type fate struct {
 	lost bool
 	// touched is whether somebody else than the operator took it away, whatever it was doing.
 	touched bool
-	// rejected is whether its node turned it away before a container ran, unstartable whether its container could not be started, and
-	// programless whether its image lacks the program.
-	rejected, unstartable, programless bool
+	// rejected is whether its node turned it away before a container ran, unstartable whether its container could not be started, programless whether
+	// its image lacks the program, and unbegun whether an init container ended it.
+	rejected, unstartable, programless, unbegun bool
 	// missedPeer is whether it ended with a follower's code and the words that it lost a peer.
 	missedPeer bool
 	// node is the pod's node, and lostFrom when it counts as lost with it; zero if it does not.
@@ -176,8 +176,10 @@ func (f *fate) noteEnd(pod *corev1.Pod, wasStopped bool) {
 	case failedCheck(pod):
 		f.lost, f.touched, f.rejected = true, true, true
 	case !wasStopped:
-		f.exit, f.programless = &end.ExitCode, end.Message == world.NoProgram
-		f.missedPeer = slices.Contains([]int32{1, 134, 139}, end.ExitCode) && world.SpeaksOfPeer(end.Message)
+		code := world.CodeIn(end.Message, end.ExitCode)
+		f.exit, f.programless = &code, end.Message == world.NoProgram
+		f.unbegun = slices.ContainsFunc(pod.Status.InitContainerStatuses, func(c corev1.ContainerStatus) bool { return c.State.Terminated == end })
+		f.missedPeer = slices.Contains([]int32{1, 134, 139}, code) && world.SpeaksOfPeer(end.Message)
 		f.unstartable = end.Reason == "StartError" && !f.programless
 	}
 }
@@ -290,13 +292,14 @@ func (c *Checker) causeOf(h *history, p place, job *v1alpha1.TrainingJob) causes
 func (f *fate) isFatal(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role) bool {
 	policy, isRank := spec.ReplicaSpecs[role].RestartPolicy, role.IsLeader() || role == v1alpha1.Worker
 	missedPeer := f.missedPeer && isCollective(spec) && isRank && policy == v1alpha1.RestartExitCode
-	return f.programless || !missedPeer && isPermanent(*f.exit, policy) && (!f.unstartable || policy == v1alpha1.RestartNever)
+	isOfProgram := !missedPeer && !f.unstartable && !f.unbegun
+	return f.programless || policy == v1alpha1.RestartNever || isOfProgram && isPermanent(*f.exit, policy)
 }
 
 // isPermanent says it as the documentation of restartPolicy does.
 func isPermanent(code int32, restart v1alpha1.RestartPolicy) bool {
 	switch {
-	case restart == v1alpha1.RestartNever || code == 93 || code == 126 || code == 127:
+	case code == 93 || code == 126 || code == 127:
 		return true
 	case restart == v1alpha1.RestartExitCode:
 		return code <= 128 || code > 192 || code == 139

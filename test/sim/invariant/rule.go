@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/sim/world"
 )
 
 // What docs/recovery.md promises of recovery.rules: all matchers of a rule must match, and the first rule that matches wins.
@@ -34,13 +35,18 @@ func mayMatch(r *v1alpha1.RecoveryRule, f *v1alpha1.Failure) bool {
 	return (len(r.Roles) == 0 || slices.Contains(r.Roles, f.Role)) && (len(r.Reasons) == 0 || slices.Contains(r.Reasons, f.Reason)) && matchesEnd(r, f)
 }
 
-// matchesEnd reports whether the rule asks for no end of a container, or for that of the failure.
+// matchesEnd reports whether the rule asks for no end of a container, or for that of the failure. Codes are those of the main container, unless the rule
+// names another one.
 func matchesEnd(r *v1alpha1.RecoveryRule, f *v1alpha1.Failure) bool {
 	if len(r.ExitCodes)+len(r.Signals) == 0 && r.ContainerName == "" {
 		return true
 	}
 	isEnd := f.ExitCode != nil && (slices.Contains(ownEnds, f.Reason) || slices.Contains(forgotten, f.Reason))
-	return isEnd && (len(r.ExitCodes) == 0 || slices.Contains(r.ExitCodes, *f.ExitCode)) && (len(r.Signals) == 0 || slices.Contains(r.Signals, *f.ExitCode-128))
+	if !isEnd || f.Container != "" && r.ContainerName == "" {
+		return false
+	}
+	code := world.CodeIn(f.Message, *f.ExitCode)
+	return (len(r.ExitCodes) == 0 || slices.Contains(r.ExitCodes, code)) && (len(r.Signals) == 0 || slices.Contains(r.Signals, code-128))
 }
 
 // isByRule reports whether a rule makes the failure what it is, or may do so.

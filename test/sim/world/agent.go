@@ -2,6 +2,7 @@ package world
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -47,4 +48,19 @@ func (w *World) byAgent(pod *corev1.Pod, r report) end {
 		entry(1, 2*index+1, -15, "<N/A>", "Signal 15 (SIGTERM) received by PID 32"), thin, "Root Cause (first observed failure):",
 		entry(0, 2*index, code, file, traceback), rule,
 	}, "\n")}
+}
+
+// ofAgent matches the last code that an agent shows, or that the operator read from it.
+var ofAgent = regexp.MustCompile(`(?s).*(?:exitcode  : |\(torchrun: rank \d+ ended with exit code )(-?\d+)`)
+
+// CodeIn returns with which code the program ended whose last words and own code these are: an agent's is that of its rank.
+func CodeIn(words string, code int32) int32 {
+	if shown := ofAgent.FindStringSubmatch(words); shown != nil {
+		n, _ := strconv.Atoi(shown[1])
+		code = int32(n)
+	}
+	if code < 0 { // a signal
+		code = 128 - code
+	}
+	return code
 }
