@@ -115,6 +115,8 @@ func TestNodesAreAvoided(t *testing.T) {
 		{"an exit on another node changes nothing", job(avoidedFor("Error")), 90 * second,
 			[]v1alpha1.Incident{exitOn("b", 90*second)}, []string{"a: 2, Error, 1h0m0s"}},
 		{"exits that a loss elsewhere explains", job(), 60 * second, []v1alpha1.Incident{consequence(exitOn("a", 60*second)), consequence(exitOn("a", 0))}, nil},
+		{"exits that a rule calls losses, although one showed late", job(), 60 * second, []v1alpha1.Incident{consequence(byRule(exitOn("a", 60*second))), byRule(exitOn("a", 0))},
+			[]string{"a: 2, Error, 24h1m0s"}},
 		{"two exits on two nodes are nobody's fault", job(), 60 * second, []v1alpha1.Incident{exitOn("a", 60*second), exitOn("b", 0)}, nil},
 		{"two exits further apart than that time are none", job(ttl(60)), 100 * second, []v1alpha1.Incident{exitOn("a", 100*second), exitOn("a", 30*second)}, nil},
 		{"a node with two reboots", job(), 60 * second, []v1alpha1.Incident{on("a", "Unknown", infrastructure, 60*second), on("a", "Unknown", infrastructure, 0)},
