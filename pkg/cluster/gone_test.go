@@ -81,7 +81,8 @@ func TestTheNodeOfAPodThatIsGoneIsReadFromTheAPIServer(t *testing.T) {
 	}
 }
 
-// A kubelet that starts under pressure gives its reason after the operator has deleted the pod, just before the pod is gone.
+// A busy kubelet reports an end from before the restart after the operator has deleted the pod, just before the pod is gone. One that starts under
+// pressure gives its reason so.
 func TestTheLastWordsOfAKubeletAreEvidence(t *testing.T) {
 	incident := v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Index: 1, Pod: "j-worker-1"}, Scope: v1alpha1.ScopeReplica, RestartTime: builder.Time(time.Minute)}
 	job := builder.Job("j", builder.Workers(2), builder.StartedAt(0), builder.Incidents(incident), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "1:1"}))
@@ -92,13 +93,20 @@ func TestTheLastWordsOfAKubeletAreEvidence(t *testing.T) {
 	}
 	c, _ := refusing()
 	c.memo(job, func(m *jobMemo) { m.verified = true })
+	at := func(d time.Duration) []state.Pod {
+		return c.lastVersions(builder.Snapshot(job, builder.Running("worker", 0), builder.Running("worker", 1, builder.Life(0, 1)), builder.Now(d)))
+	}
+	for ended, isEvidence := range map[time.Duration]bool{58 * time.Second: true, 61 * time.Second: false} {
+		last := pod(builder.At(ended), builder.DeletedAt(time.Minute))
+		c.PodChanged(last, nil)
+		if got := at(65 * time.Second); len(got) == 1 != isEvidence {
+			t.Errorf("worker-1, which ended at %v, is evidence of the restart at 1m: %t", ended, !isEvidence)
+		}
+	}
 	rejected := pod(builder.Rejected("Evicted", "Pod was rejected: The node had condition: [DiskPressure]. "), builder.DeletedAt(time.Minute))
 	c.PodChanged(pod(), pod())
 	c.PodChanged(pod(), rejected)
 	c.PodChanged(rejected, nil)
-	at := func(d time.Duration) []state.Pod {
-		return c.lastVersions(builder.Snapshot(job, builder.Running("worker", 0), builder.Running("worker", 1, builder.Life(0, 1)), builder.Now(d)))
-	}
 	if got := at(65 * time.Second); len(got) != 1 || got[0].Rejected.Reason != "Evicted" || got[0].Exit == nil || !got[0].Deleted.IsZero() {
 		t.Errorf("got %+v, want worker-1 as evicted after its exit", got)
 	}

@@ -100,10 +100,12 @@ func endedAt(s *state.Snapshot, p *state.Pod) time.Time {
 	return p.EndSeen
 }
 
-// SeenAt returns when the operator first saw the replica's pod ended; zero if it has not.
+// SeenAt returns when the operator first saw the pod of a present life ended; zero if it has not.
 func SeenAt(s *state.Snapshot, f *v1alpha1.Failure) time.Time {
-	if r := s.Replica(SlotOf(f)); r != nil && cmp.Or(r.Pod, r.Last) != nil {
-		return cmp.Or(r.Pod, r.Last).EndSeen
+	if r := s.Replica(SlotOf(f)); r != nil {
+		if p := cmp.Or(r.Pod, r.Last); p != nil && p.Name == f.Pod {
+			return p.EndSeen
+		}
 	}
 	return time.Time{}
 }

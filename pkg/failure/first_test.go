@@ -174,3 +174,18 @@ func TestTheGuiltyRankIsNamedWhateverIsSeenFirst(t *testing.T) {
 		}
 	}
 }
+
+// A rank with words about a lost peer followed a deletion that came before the operator saw its end, also if the clock of its node is behind.
+func TestARankThatLostAPeerFollowedADeletion(t *testing.T) {
+	for _, c := range []struct {
+		words string
+		seen  time.Duration
+		want  int32
+	}{{closed, 31 * second, 1}, {closed, 29 * second, 0}, {batch, 31 * second, 0}} {
+		f := first(t, builder.Failed("worker", 0, builder.ExitSaying(1, "Error", c.words), builder.At(26*second)),
+			func(o *state.Observed) { o.Pods[0].EndSeen = builder.Epoch.Add(c.seen) }, builder.Deleted("worker", 1), builder.Now(33*second))
+		if f.Index != c.want {
+			t.Errorf("%q, seen after %v: worker-%d is named, want worker-%d", c.words, c.seen, f.Index, c.want)
+		}
+	}
+}

@@ -18,8 +18,11 @@ func First(s *state.Snapshot, ends []Incident) *Incident {
 	inOrder(ends)
 	first := earliest{Failure: ends[0].Failure, began: beginOf(s, &ends[0].Incident)}
 	first.isSilent = IsOfRank(&first.Failure) && hasFollowersCode(&first.Failure) && !ReasonOf(first.Reason).IsOfTemplate && wordsOf(&first.Failure) == noWords
-	if first.isSilent && isAbort(&first.Failure) {
+	switch {
+	case first.isSilent && isAbort(&first.Failure):
 		first.began = first.began.Add(followsWithin)
+	case wordsOf(&first.Failure) >= lostEarly: // it followed what came before the operator saw its end, also if the clock of its node is behind
+		first.began = state.Latest(first.began, SeenAt(s, &first.Failure))
 	}
 	for _, explains := range []func(*state.Snapshot, *earliest, *v1alpha1.Failure) bool{byLoss, byEviction, byMemory, byWords} {
 		if i := slices.IndexFunc(ends, func(end Incident) bool { return explains(s, &first, &end.Failure) }); i >= 0 {

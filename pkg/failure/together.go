@@ -27,9 +27,13 @@ const togetherFor = 10 * time.Second
 func join(s *state.Snapshot, apart []Incident) {
 	for n := range apart {
 		incident := &apart[n]
-		incident.Joins = Latest(s, incident)
 		first := slices.IndexFunc(apart[:n], func(before Incident) bool { return before.Joins == nil && isOneIncident(s, &before, incident) })
-		if incident.Joins == nil && first >= 0 {
+		if first < 0 { // a loss can show later than what followed it
+			first = slices.IndexFunc(apart, func(loss Incident) bool {
+				return missedIt(s, &loss, incident) && explainsFailure(s, &loss.Failure, incident.Time.Time)
+			})
+		}
+		if incident.Joins = Latest(s, incident); incident.Joins == nil && first >= 0 {
 			incident.Joins = &apart[first].Incident
 		}
 	}
@@ -47,8 +51,12 @@ func join(s *state.Snapshot, apart []Incident) {
 func isOneIncident(s *state.Snapshot, first, end *Incident) bool {
 	isApart := IsApart(&s.Job.Spec, first.Role)
 	costs := func(i *Incident) bool { return i.Charged || isApart && IsFailure(i.Cause) && !IsLoss(i.Cause) }
-	missedIt := IsLoss(first.Cause) && end.Charged && arePeers(s, first.Role, end.Role)
-	return isApart == IsApart(&s.Job.Spec, end.Role) && (costs(first) && costs(end) || first.RuleMade && end.RuleMade || missedIt)
+	return isApart == IsApart(&s.Job.Spec, end.Role) && (costs(first) && costs(end) || first.RuleMade && end.RuleMade || missedIt(s, first, end))
+}
+
+// missedIt reports whether a charged end is the end of a peer of the lost replica.
+func missedIt(s *state.Snapshot, loss, end *Incident) bool {
+	return IsLoss(loss.Cause) && end.Charged && arePeers(s, loss.Role, end.Role)
 }
 
 // arePeers reports whether replicas of the roles are ranks of one collective, and need each other.

@@ -179,5 +179,5 @@ func countsAgainstNode(spec *v1alpha1.TrainingJobSpec, incident *v1alpha1.Incide
 	isLossByRule := failure.IsLoss(incident.Cause) && incident.ExitCode != nil && incident.Reason == "Error"
 	isOurs := slices.Contains([]v1alpha1.Cause{v1alpha1.CauseRetryable, v1alpha1.CauseStartup, v1alpha1.CauseHang}, incident.Cause)
 	isOther := reason.IsOfTemplate || failure.MayBeKubelets(spec, &incident.Failure) || failure.LacksProgram(&incident.Failure)
-	return reason.IsNodeFault || reason.IsForgotten || (isOurs || isLossByRule) && !isConsequence && !isOther
+	return reason.IsNodeFault || reason.IsForgotten || (isOurs && !isConsequence || isLossByRule) && !isOther
 }

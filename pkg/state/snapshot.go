@@ -64,9 +64,9 @@ func (s *Snapshot) leaveLost() {
 	}
 }
 
-// neverBegan reports whether the pod begins no life in place any more.
+// neverBegan reports whether the pod begins no life in place any more. The status remembers the starts of present lives alone.
 func (s *Snapshot) neverBegan(p *Pod) bool {
-	isEvicted := p.Told && p.Process == "" && p.Rejected.Reason != "" && !s.remembersStart(p)
+	isEvicted := p.Told && p.Process == "" && p.Rejected.Reason != "" && !s.IsPast(p) && !s.remembersStart(p)
 	return p.Restarting && (p.Fenced || s.IsLost(p)) || p.Told && p.Fenced && s.hasTwin(p) || isEvicted
 }
 

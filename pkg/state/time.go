@@ -79,11 +79,12 @@ func RunningTimeRatio(status *v1alpha1.TrainingJobStatus, now time.Time) (float6
 	return min(1, RunningFor(status, until).Seconds()/total.Seconds()), true
 }
 
-// MayExplain reports whether a pod that is gone can still explain a recent restart: its kubelet ended it as a whole, and reported that just before it
-// was gone.
+// MayExplain reports whether a pod that is gone can still explain a recent restart: its kubelet ended it as a whole, or its program ended before the
+// restart, and its kubelet reported that just before it was gone.
 func (s *Snapshot) MayExplain(p *Pod) bool {
-	return p.Rejected.Reason != "" && slices.ContainsFunc(s.Job.Status.Incidents, func(i v1alpha1.Incident) bool {
-		return int(i.Attempt) == p.Life.Attempt && s.Now.Sub(i.RestartTime.Time) <= IncidentWindow(&s.Job.Spec)
+	return slices.ContainsFunc(s.Job.Status.Incidents, func(i v1alpha1.Incident) bool {
+		isEvidence := p.Rejected.Reason != "" || p.Exit != nil && p.Exit.Time.Before(i.RestartTime.Time)
+		return isEvidence && int(i.Attempt) == p.Life.Attempt && s.Now.Sub(i.RestartTime.Time) <= IncidentWindow(&s.Job.Spec)
 	})
 }
 

@@ -229,6 +229,18 @@ func TestAnEvictedPodThatIsGoneIsOfTheLifeBefore(t *testing.T) {
 	}
 }
 
+// The status remembers starts of present lives alone. An evicted pod of a past life is of the life that it was last told to begin.
+func TestAnEvictedPodOfAPastLifeKeepsThatLife(t *testing.T) {
+	told := tells(`{"life":"1-0","from":"0-0","process":"containerd://a","time":"2026-01-05T12:00:40Z"}`)
+	evicted := builder.Failed("worker", 0, builder.Life(0, 0), builder.RanBefore(), builder.Rejected("Evicted", "too much"), told)
+	for attempt, want := range map[int32]int{1: 0, 2: 1} {
+		s := builder.Snapshot(builder.Job("j", builder.Workers(1), builder.Attempt(attempt), builder.StartedAt(0)), evicted)
+		if got := s.Pods[0].Life.Attempt; got != want {
+			t.Errorf("in attempt %d the pod is of attempt %d, want %d", attempt, got, want)
+		}
+	}
+}
+
 // A kubelet that starts shows no containers for a moment. The life that the status remembers goes on.
 func TestAKubeletThatStartsUndoesNoRestartInPlace(t *testing.T) {
 	told := tells(`{"life":"1-0","from":"0-0","process":"containerd://a","time":"2026-01-05T12:00:40Z"}`)

@@ -120,7 +120,8 @@ func (d *drill) loseRack(r *run) {
 func (d *drill) crashAtTeardown(r *run) {
 	var others []*corev1.Pod
 	for _, pod := range r.Pods() {
-		if isNeeded(r.Job(), pod) && slotOf(pod) != rankZero(r.Job()) && pod.Status.Phase == corev1.PodRunning {
+		isOld := pod.DeletionTimestamp != nil // its node was away
+		if isNeeded(r.Job(), pod) && slotOf(pod) != rankZero(r.Job()) && pod.Status.Phase == corev1.PodRunning && !isOld {
 			others = append(others, pod)
 		}
 	}
@@ -132,7 +133,8 @@ func (d *drill) crashAtTeardown(r *run) {
 	r.step()
 	r.Exit(others[1], 137, "")
 	switch r.step(); {
-	case r.EndedItself(first): // it has followed
+	case r.EndedItself(first): // it has followed, and the job restarts
+		d.until(r, restartsWithin, func(s *v1alpha1.TrainingJobStatus) bool { return s.Restarts > restarts })
 		d.trains(r)
 	case r.Job().Status.Restarts > restarts:
 		d.fail(r, "13 success is not lost: %s: a rank crashes after another one has succeeded, and the job restarts before rank 0 can", d.kind)

@@ -42,9 +42,10 @@ func countsForNode(spec *v1alpha1.TrainingJobSpec, i *v1alpha1.Incident) (surely
 	}
 }
 
-// isNoFault reports whether no node is to blame for the incident: it followed another one, or a user requested it.
+// isNoFault reports whether no node is to blame for the incident: it is an exit that followed another failure, or a user requested it.
 func isNoFault(i *v1alpha1.Incident) bool {
-	isConsequence := i.Explained && !i.Charged && !slices.Contains(forgotten, i.Reason)
+	isLoss := i.Cause == v1alpha1.CauseInfrastructure || i.Cause == v1alpha1.CausePreempted
+	isConsequence := i.Explained && !i.Charged && !isLoss && !slices.Contains(forgotten, i.Reason)
 	return i.Node == "" || isConsequence || i.Cause == v1alpha1.CauseRequested || i.Cause == v1alpha1.CauseCompleted
 }
 

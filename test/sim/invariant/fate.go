@@ -110,14 +110,16 @@ func (f *fate) noteVersion(is *corev1.Pod, restarting, endedBefore bool) {
 	}
 }
 
-// noteProcess writes down whether a process of the life has begun, and the number that it sees.
+// noteProcess writes down whether a process of the life has begun, and the number that it sees. A pod that ends with the process that it was to leave has
+// begun no other.
 func (f *fate) noteProcess(pod *corev1.Pod) {
 	f.uid = pod.UID
 	if number, isShown := ledger.Shown(pod); isShown {
 		f.number = number
 	}
 	_, _, restarting, _ := livesIn(ledger.OwnerOf(pod).Name, pod)
-	f.ran = f.ran || hasBegun(pod) && !restarting
+	left := ledger.ToldOf(pod).Process
+	f.ran = f.ran || hasBegun(pod) && !restarting && (left == "" || ledger.Process(pod) != left)
 }
 
 // hasBegun reports whether a container of the pod has begun. Of one that was told to end before that a kubelet says that it does not know it.
