@@ -54,7 +54,7 @@ func restartForTime(s *state.Snapshot, f v1alpha1.Failure) *Ruling {
 
 // startupDeadline returns when the present attempt should run; zero if there is no deadline. The time of preflight checks does not count: no
 // replica begins before the slowest check has ended, and a check limits its own time. With the successor of a replica whose check failed, the time
-// begins anew.
+// begins again.
 func startupDeadline(s *state.Snapshot) time.Time {
 	limit := s.Job.Spec.RunPolicy.StartupDeadlineSeconds
 	if limit == nil {

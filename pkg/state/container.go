@@ -128,7 +128,7 @@ func (s *Snapshot) heedSideCars() {
 }
 
 // Matches reports whether the rule's matchers about a container fit this end. A rule that names no container does not apply to side-cars, and its codes
-// and signals are those of the main container. An init container, and a nil Exit, fit only a rule without them.
+// and signals match the main container alone. An init container, and a nil Exit, fit only a rule without them.
 func (e *Exit) Matches(r *v1alpha1.RecoveryRule) bool {
 	if r.ContainerName == "" && (e == nil || !e.Main && !e.Side) {
 		return len(r.ExitCodes) == 0 && len(r.Signals) == 0
