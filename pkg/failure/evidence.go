@@ -3,6 +3,7 @@ package failure
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -136,7 +137,8 @@ func lateFailure(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) *
 // deadline, before which all ranks ran. A deletion ends no program by a lack of memory, and no kubelet evicts what has ended.
 func endedItself(incident *v1alpha1.Incident, p *state.Pod) bool {
 	before := incident.RestartTime.Sub(p.Exit.Time.Truncate(time.Second))
-	isBefore := before > time.Second && before <= clocksAgree && p.Exit.Code != 128+15 && incident.ExitCode != nil
+	byTerm := p.Exit.Code == 128+15 || strings.Contains(p.Exit.Message, "Signal 15 (SIGTERM)") // which an agent of torchrun shows of its ranks
+	isBefore := before > time.Second && before <= clocksAgree && !byTerm && incident.ExitCode != nil
 	return !wasToldToEnd(p) || p.Exit.Reason == outOfMemory || wasEvicted(p) || isBefore
 }
 

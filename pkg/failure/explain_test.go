@@ -203,6 +203,8 @@ func TestAnEarlierExitThatIsReportedLate(t *testing.T) {
 		{"a hang: all ranks ran until its restart ended them", restarted(builder.Incidents(incident(func(i *v1alpha1.Incident) {
 			i.Cause, i.Reason, i.ExitCode = v1alpha1.CauseHang, v1alpha1.ReasonProgressStalled, nil
 		}))), seen(early(1, 28*second, builder.DeletedAt(32*second))), nil},
+		{"SIGTERM of an agent's ranks", restarted(), seen(builder.Failed("worker", 2, past, builder.ExitSaying(1, "Error", "Signal 15 (SIGTERM) received by PID 32"),
+			builder.At(28*second), builder.DeletedAt(32*second))), nil},
 		{"SIGTERM of a pod that was deleted", restarted(), seen(early(143, 28*second, builder.DeletedAt(32*second))), nil},
 		{"a rule says what it is", restarted(builder.Rules(rule{ExitCodes: []int32{7}, Cause: v1alpha1.CauseInfrastructure})), seen(early(7, 20*second)),
 			[]string{"worker-2 Infrastructure Error free by rule"}},

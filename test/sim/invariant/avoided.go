@@ -98,7 +98,8 @@ func (c *Checker) checkAvoidedNode(h *history, before, after *v1alpha1.TrainingJ
 	isOld := slices.ContainsFunc(before.Status.AvoidedNodes, func(o v1alpha1.AvoidedNode) bool {
 		return o.Name == n.Name && !o.ExpirationTime.Before(&n.ExpirationTime)
 	})
-	isLostToo := slices.ContainsFunc(after.Status.Incidents, func(i v1alpha1.Incident) bool { return isNodeFault(&i) && i.RestartTime.Time.Equal(at) }) && c.seemsAway(n.Name)
+	isLostToo := slices.ContainsFunc(after.Status.Incidents, func(i v1alpha1.Incident) bool { return isNodeFault(&i) && i.RestartTime.Time.Equal(at) }) &&
+		(c.seemsAway(n.Name) || c.writer != nil && c.isLostNow(n.Name, c.writer))
 	switch {
 	case !isOld && !isLostToo && !h.wasLost[n.Name] && !h.isToBlame(&before.Spec, n.Name, ttl, func(t time.Time) bool { return t.Equal(at) }):
 		c.violate("22 blame is true: the job avoids %s until %v, and no incident of %v is the node's fault, or the second there", n.Name, n.ExpirationTime.UTC(), at.UTC())
