@@ -125,7 +125,7 @@ func New(c client.Client, live client.Reader, recorder events.EventRecorder, clo
 		options.PageAt = options.Fence.AddressOf
 	}
 	return &Cluster{
-		client: c, live: fairReader{live, newSlots(options.Parallel)}, events: recorder, clock: clock,
+		client: c, live: FairReader(live, options.Parallel), events: recorder, clock: clock,
 		writes: newSlots(options.Parallel), options: options, jobs: map[client.ObjectKey]*jobMemo{}, crowded: map[string]time.Time{},
 	}
 }
