@@ -58,6 +58,9 @@ func newManager(ctx context.Context, o *options, server *outage.Server) (manager
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
 	}
 	settings := o.controllerOptions()
+	settings.Others = func(ctx context.Context) ([]v1alpha1.TrainingJob, error) {
+		return kubeflow.New(ctx, mgr.GetClient(), served)
+	}
 	if err := controller.Setup(ctx, mgr, settings); err != nil {
 		return nil, fmt.Errorf("setting up the controller: %w", err)
 	}

@@ -37,6 +37,8 @@ type Options struct {
 	JobMetrics bool
 	// Version is the program's version, for its metrics.
 	Version string
+	// Others returns jobs of other kinds that the operator has yet to take up, without a status.
+	Others func(context.Context) ([]v1alpha1.TrainingJob, error)
 	// Waiting counts the jobs that wait for their namespace's share of the workers, of other controllers too.
 	Waiting *atomic.Int64
 	Cluster cluster.Options
@@ -69,7 +71,7 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 		log:     mgr.GetLogger(),
 	}
 	all := &collector{
-		jobs: mgr.GetClient(), leads: mgr.Elected(), clock: clock.RealClock{}, version: o.Version, perJob: o.JobMetrics, excluded: o.Cluster.Excluded,
+		jobs: mgr.GetClient(), leads: mgr.Elected(), clock: clock.RealClock{}, version: o.Version, perJob: o.JobMetrics, excluded: o.Cluster.Excluded, others: o.Others,
 		broken: r.cluster.BrokenNodes, reconciles: func() int { return int(o.Waiting.Load()) }, writes: r.cluster.WaitingWrites,
 	}
 	if err := crmetrics.Registry.Register(all.describe()); err != nil {

@@ -3,12 +3,15 @@ package kubeflow
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
 // packed is the field of a cached job that holds its JSON, and maxPacked the size in bytes up to which it does. As a tree a job takes 15 times its
@@ -17,6 +20,9 @@ const (
 	packed    = "packed"
 	maxPacked = 32 << 10
 )
+
+// isNew is the field of a cached job that says whether the operator has yet to take it up.
+const isNew = "new"
 
 // AddToManager has the cache of the manager hold the jobs of the kinds, and its client read them there.
 func AddToManager(options *manager.Options, kinds []Kind) {
@@ -46,6 +52,7 @@ func pack(o any) (any, error) {
 	if len(text) <= maxPacked {
 		kept.Object[packed] = string(text)
 	}
+	kept.Object[isNew] = !hasStatus(job)
 	return kept, nil
 }
 
@@ -60,6 +67,33 @@ func keepWriters(job *unstructured.Unstructured) {
 		}
 	}
 	job.SetManagedFields(writers)
+}
+
+// hasStatus reports whether the job has a status, or gets it from another controller.
+func hasStatus(job *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(job.Object, "status", "conditions")
+	manager, _, _ := unstructured.NestedString(job.Object, "spec", "runPolicy", "managedBy")
+	return len(conditions) > 0 || !slices.Contains(ownManagers, manager)
+}
+
+// New returns the jobs of the kinds that the operator has yet to take up, each as a TrainingJob without a status, for the metrics.
+func New(ctx context.Context, cached client.Reader, kinds []Kind) ([]v1alpha1.TrainingJob, error) {
+	var jobs []v1alpha1.TrainingJob
+	for _, kind := range kinds {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind.GroupVersionKind())
+		if err := cached.List(ctx, list, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency); err != nil {
+			return nil, fmt.Errorf("listing %ss: %w", kind.Name, err)
+		}
+		for i := range list.Items {
+			if list.Items[i].Object[isNew] == true {
+				job := v1alpha1.TrainingJob{Spec: v1alpha1.TrainingJobSpec{Framework: kind.framework}}
+				job.Namespace = list.Items[i].GetNamespace()
+				jobs = append(jobs, job)
+			}
+		}
+	}
+	return jobs, nil
 }
 
 // read returns the object of the job, from the cache if that holds it whole.

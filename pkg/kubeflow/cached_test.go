@@ -96,3 +96,24 @@ func TestAJobOfAnySizeIsReadWhole(t *testing.T) {
 		}
 	}
 }
+
+func TestTheCacheKnowsWhichJobsAreNew(t *testing.T) {
+	for name, c := range map[string]struct {
+		change string
+		want   bool
+	}{
+		"without a status":          {"", true},
+		"with one":                  {"status: {conditions: [{type: Created, status: \"True\"}]}", false},
+		"that another operator has": {"", false},
+	} {
+		job := read(t, servable+c.change)
+		if name == "that another operator has" {
+			if err := unstructured.SetNestedField(job.source.Object, "kueue.x-k8s.io/multikueue", "spec", "runPolicy", "managedBy"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := packedOf(t, job).Object[isNew]; got != c.want {
+			t.Errorf("a job %s is new: %v, want %t", name, got, c.want)
+		}
+	}
+}

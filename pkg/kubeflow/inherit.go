@@ -168,7 +168,7 @@ func (r *reconciler) stepBack(ctx context.Context, job *Job, child *v1alpha1.Tra
 	if err != nil {
 		return fmt.Errorf("stepping back from the job: %w", err)
 	}
-	r.counts.steppedBack.WithLabelValues(job.Namespace, job.kind.framework).Inc()
+	r.counts.steppedBack.WithLabelValues(job.Namespace, job.kind.label()).Inc()
 	r.warn(job, "SteppedBack", fmt.Sprintf("%s also writes the status of this job, so this operator leaves the job and its pods alone. "+
 		"End one of the two operators. This one goes on when a pod of the job fails, or when the job is suspended.", other))
 	return nil
