@@ -21,7 +21,7 @@ const (
 	maxPacked = 32 << 10
 )
 
-// isNew is the field of a cached job that says whether the operator has yet to take it up.
+// isNew is the field of a cached job that shows whether the operator has yet to take it up.
 const isNew = "new"
 
 // AddToManager has the cache of the manager hold the jobs of the kinds, and its client read them there.
