@@ -103,3 +103,17 @@ func TestARelease(t *testing.T) {
 		t.Error("no daily check fails for what is known of main")
 	}
 }
+
+// Releases are compiled with the newest patch of Go, not with the oldest version that compiles: the standard library is part of them.
+func TestOneVersionOfGoBuildsAll(t *testing.T) {
+	image := regexp.MustCompile(`(?m)^ARG GOLANG=golang:(\S+)$`).FindStringSubmatch(read(t, "../Dockerfile"))
+	if image == nil {
+		t.Fatal("the Dockerfile names no version of Go")
+	}
+	for _, module := range []string{"", "cmd/kueue-adapter/", ".ci/release/", ".ci/tools/"} {
+		toolchain := regexp.MustCompile(`(?m)^toolchain go(\S+)$`).FindStringSubmatch(read(t, "../"+module+"go.mod"))
+		if toolchain == nil || toolchain[1] != image[1] {
+			t.Errorf("%sgo.mod has the toolchain %v, want %s as in the Dockerfile", module, toolchain, image[1])
+		}
+	}
+}

@@ -2,6 +2,8 @@ module github.com/trainingjob/operator/tools
 
 go 1.26.0
 
+toolchain go1.26.8
+
 tool (
 	github.com/elastic/crd-ref-docs
 	github.com/golangci/golangci-lint/v2/cmd/golangci-lint

@@ -2,6 +2,8 @@ module github.com/trainingjob/operator/trust
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require github.com/google/licensecheck v0.3.1
 
 require (

@@ -57,10 +57,14 @@ func newManager(ctx context.Context, o *options, server *outage.Server) (manager
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
 	}
-	if err := controller.Setup(ctx, mgr, o.controllerOptions()); err != nil {
+	settings := o.controllerOptions()
+	settings.Others = func(ctx context.Context) ([]v1alpha1.TrainingJob, error) {
+		return kubeflow.New(ctx, mgr.GetClient(), served)
+	}
+	if err := controller.Setup(ctx, mgr, settings); err != nil {
 		return nil, fmt.Errorf("setting up the controller: %w", err)
 	}
-	if err := kubeflow.Setup(mgr, served, controller.EventSource, o.excluded()...); err != nil {
+	if err := kubeflow.Setup(mgr, served, controller.EventSource, settings.Waiting, o.excluded()...); err != nil {
 		return nil, err
 	}
 	checks := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), guarded.AddTo(mgr, controller.EventSource), mgr.AddReadyzCheck("cache", cacheSynced(mgr)))

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -168,7 +169,7 @@ func (o *options) validateCertificate() error {
 
 // controllerOptions returns what the flags say of the controller.
 func (o *options) controllerOptions() controller.Options {
-	return controller.Options{Concurrent: o.concurrentJobs, JobMetrics: o.jobMetrics, Version: version, Cluster: o.clusterOptions()}
+	return controller.Options{Concurrent: o.concurrentJobs, JobMetrics: o.jobMetrics, Version: version, Waiting: new(atomic.Int64), Cluster: o.clusterOptions()}
 }
 
 // clusterOptions returns what the flags say of jobs.

@@ -72,6 +72,8 @@ type jobMemo struct {
 	found map[string]found
 	// previousNodes are the nodes of the job's latest pods. One of them may explain a restart of the whole job.
 	previousNodes map[state.Slot]previousNode
+	// absent are the pods, by UID, on nodes that the API server lately did not have, and until when that counts.
+	absent map[types.UID]time.Time
 	// foreign is the pod of a life that the job never had, after its Event was written.
 	foreign types.UID
 	// changed are the pods with a watch event since the current reconcile began. Its reads may not show them.
@@ -125,7 +127,7 @@ func New(c client.Client, live client.Reader, recorder events.EventRecorder, clo
 		options.PageAt = options.Fence.AddressOf
 	}
 	return &Cluster{
-		client: c, live: fairReader{live, newSlots(options.Parallel)}, events: recorder, clock: clock,
+		client: c, live: FairReader(live, options.Parallel), events: recorder, clock: clock,
 		writes: newSlots(options.Parallel), options: options, jobs: map[client.ObjectKey]*jobMemo{}, crowded: map[string]time.Time{},
 	}
 }
@@ -173,7 +175,7 @@ func isOwnedBy(o metav1.Object, job *v1alpha1.TrainingJob) bool {
 func newMemo(job types.UID, pending map[types.UID]pendingWrite) *jobMemo {
 	return &jobMemo{
 		uid: job, pendingWrites: pending, unrestartable: map[types.UID]bool{}, forced: map[types.UID]forced{}, gone: map[string]state.Pod{}, ended: map[types.UID]state.Pod{}, found: map[string]found{},
-		previousNodes: map[state.Slot]previousNode{},
+		previousNodes: map[state.Slot]previousNode{}, absent: map[types.UID]time.Time{},
 	}
 }
 

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -23,21 +25,14 @@ func (c *Cluster) addNodes(ctx context.Context, o *state.Observed) error {
 		return nil
 	}
 	for _, name := range nodesOf(o) {
-		var node corev1.Node
-		err := c.client.Get(ctx, client.ObjectKey{Name: name}, &node, client.UnsafeDisableDeepCopy)
-		// changes of the node of a pod that is gone, such as a taint, are in the API server but maybe not in the cache yet
-		hasLost := slices.ContainsFunc(o.Gone, func(p state.Pod) bool { return p.Node == name && p.CanRun() })
-		if apierrors.IsNotFound(err) || hasLost {
-			node = corev1.Node{} // the cached node must not be overwritten
-			err = c.live.Get(ctx, client.ObjectKey{Name: name}, &node)
-		}
+		node, err := c.node(ctx, o, name)
 		switch {
 		case apierrors.IsNotFound(err):
 			o.Nodes = append(o.Nodes, nodes.Deleted(name, o.Now))
 		case err != nil:
 			return fmt.Errorf("reading node %s: %w", name, err)
 		default:
-			if n := c.health().Of(&node); n.Lost.Reason != "" || n.Action == state.BlameNode || node.Spec.Unschedulable {
+			if n := c.health().Of(node); n.Lost.Reason != "" || n.Action == state.BlameNode || node.Spec.Unschedulable {
 				o.Nodes = append(o.Nodes, n)
 			}
 		}
@@ -48,6 +43,44 @@ func (c *Cluster) addNodes(ctx context.Context, o *state.Observed) error {
 		}
 	}
 	return nil
+}
+
+// absentFor is how long the API server's answer counts that the node of a pod does not exist. Users can forge pods, and each change of one is a pass.
+const absentFor = 30 * time.Second
+
+// node returns the node of that name, from the API server if the cache lacks it, or if it had a pod that is gone: its changes, such as a taint, are
+// maybe not in the cache yet.
+func (c *Cluster) node(ctx context.Context, o *state.Observed, name string) (*corev1.Node, error) {
+	var cached, live corev1.Node // the cached node must not be overwritten
+	err := c.client.Get(ctx, client.ObjectKey{Name: name}, &cached, client.UnsafeDisableDeepCopy)
+	hadOne, pods := len(podsOn(name, o.Gone)) > 0, podsOn(name, o.Pods, o.Former)
+	until := c.memo(o.Job, nil).absent
+	wasAbsent := !slices.ContainsFunc(pods, func(pod types.UID) bool { return !o.Now.Before(until[pod]) })
+	if !hadOne && (wasAbsent || !apierrors.IsNotFound(err)) {
+		return &cached, err
+	}
+	if err = c.live.Get(ctx, client.ObjectKey{Name: name}, &live); apierrors.IsNotFound(err) {
+		c.memo(o.Job, func(m *jobMemo) {
+			maps.DeleteFunc(m.absent, func(_ types.UID, until time.Time) bool { return !o.Now.Before(until) })
+			for _, pod := range pods { // a later pod is on a node of that name that has come back
+				m.absent[pod] = o.Now.Add(absentFor)
+			}
+		})
+	}
+	return &live, err
+}
+
+// podsOn returns the UIDs of the unfinished pods on the node.
+func podsOn(node string, lists ...[]state.Pod) []types.UID {
+	var on []types.UID
+	for _, pods := range lists {
+		for i := range pods {
+			if pods[i].Node == node && pods[i].CanRun() {
+				on = append(on, pods[i].UID)
+			}
+		}
+	}
+	return on
 }
 
 // addNodesOfExits adds the unhealthy nodes where a replica of the job has failed and none runs now. Their trouble may explain a

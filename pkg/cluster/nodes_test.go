@@ -134,3 +134,35 @@ func TestExcludedNodesComeFromTheCache(t *testing.T) {
 		}
 	}
 }
+
+// askedNodes is an API server without nodes. It counts the reads.
+type askedNodes struct {
+	inventory
+	reads int
+}
+
+func (a *askedNodes) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	a.reads++
+	return a.inventory.Get(ctx, key, o, options...)
+}
+
+// Each change of one of 60 forged pods cost 60 reads. A later pod on a node of that name is asked for again: the node may have come back.
+func TestANodeThatDoesNotExistIsReadOnceIn30Seconds(t *testing.T) {
+	live, now := &askedNodes{}, testclock.NewFakePassiveClock(builder.Epoch)
+	cluster := New(inventory{}, live, nil, now, Options{Parallel: 1, WatchNodes: true, LostAfter: 15 * time.Second})
+	s := builder.Snapshot(builder.Job("j", builder.Workers(2)), builder.Running("worker", 0, builder.On("ghost-0")), builder.Running("worker", 1, builder.On("ghost-1")))
+	reads := func(at time.Duration) int {
+		o := s.Observed
+		o.Now, live.reads = builder.Epoch.Add(at), 0
+		if err := cluster.addNodes(t.Context(), &o); err != nil {
+			t.Fatal(err)
+		}
+		return live.reads
+	}
+	got := []int{reads(0), reads(time.Second), reads(29 * time.Second), reads(30 * time.Second), reads(31 * time.Second)}
+	s.Pods[0].UID = "another"
+	got = append(got, reads(32*time.Second))
+	if diff := cmp.Diff([]int{2, 0, 0, 2, 0, 1}, got); diff != "" {
+		t.Errorf("reads of nodes (-want +got):\n%s", diff)
+	}
+}

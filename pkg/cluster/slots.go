@@ -82,6 +82,9 @@ func (s *slots) leave(namespace string) {
 	delete(s.namespaces, namespace)
 }
 
+// FairReader returns a reader whose reads share n slots between namespaces: one namespace holds at most a quarter of them.
+func FairReader(reader client.Reader, n int) client.Reader { return fairReader{reader, newSlots(n)} }
+
 // fairReader reads from the API server. The reads of a namespace share slots as its writes do. A namespace whose pods need a read
 // each therefore does not delay the others.
 type fairReader struct {

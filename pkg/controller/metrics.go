@@ -22,6 +22,8 @@ type collector struct {
 	jobs client.Reader
 	// broken returns the nodes that are broken by their own status, with the reason.
 	broken func(context.Context) (map[string]string, error)
+	// others returns jobs of other kinds that the operator has yet to take up.
+	others func(context.Context) ([]v1alpha1.TrainingJob, error)
 	// leads is closed once this process leads. Before, it reports nothing: with two replicas each job would be counted twice.
 	leads   <-chan struct{}
 	clock   clock.PassiveClock
@@ -71,13 +73,19 @@ func (c *collector) Collect(found chan<- prometheus.Metric) {
 	if err != nil {
 		found <- prometheus.NewInvalidMetric(c.descs[metrics.BrokenNodes], err)
 	}
+	others, err := c.others(ctx)
+	if err != nil {
+		found <- prometheus.NewInvalidMetric(c.descs[metrics.Jobs], err)
+		return
+	}
 	isExcluded := func(job v1alpha1.TrainingJob) bool { return slices.Contains(c.excluded, job.Namespace) }
 	jobs.Items = slices.DeleteFunc(jobs.Items, isExcluded)
+	others = slices.DeleteFunc(others, isExcluded)
 	now := c.clock.Now()
 	found <- prometheus.MustNewConstMetric(c.descs[metrics.Leads], prometheus.GaugeValue, 1, c.version)
 	found <- prometheus.MustNewConstMetric(c.descs[metrics.WaitingReconciles], prometheus.GaugeValue, float64(c.reconciles()))
 	found <- prometheus.MustNewConstMetric(c.descs[metrics.WaitingWrites], prometheus.GaugeValue, float64(c.writes()))
-	c.emit(found, metrics.Fleet(jobs.Items, broken, now))
+	c.emit(found, metrics.Fleet(slices.Concat(jobs.Items, others), broken, now))
 	for i := range jobs.Items {
 		if c.perJob {
 			c.emit(found, metrics.OfJob(&jobs.Items[i], now))

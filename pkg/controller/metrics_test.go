@@ -41,8 +41,9 @@ func over(jobs *cached, perJob bool) *collector {
 	leads := make(chan struct{})
 	close(leads)
 	none := func() int { return 0 }
+	noOthers := func(context.Context) ([]v1alpha1.TrainingJob, error) { return nil, nil }
 	broken := func(context.Context) (map[string]string, error) { return map[string]string{"gpu-1": "NodeLost"}, nil }
-	return (&collector{jobs: jobs, broken: broken, leads: leads, clock: clocktesting.NewFakePassiveClock(builder.Epoch.Add(time.Hour)), version: "v1", perJob: perJob, reconciles: none, writes: none}).describe()
+	return (&collector{jobs: jobs, broken: broken, leads: leads, clock: clocktesting.NewFakePassiveClock(builder.Epoch.Add(time.Hour)), version: "v1", perJob: perJob, reconciles: none, writes: none, others: noOthers}).describe()
 }
 
 // served returns the labels of the first series of each family that a registry with the collector serves.
@@ -60,6 +61,30 @@ func served(t *testing.T, registry *prometheus.Registry) map[string][]string {
 		}
 	}
 	return labels
+}
+
+// A Kubeflow job that the operator has yet to take up counts as a TrainingJob without a status does, once.
+func TestJobsOfOtherKindsCountUntilTheyAreTakenUp(t *testing.T) {
+	isNew := v1alpha1.TrainingJob{Spec: v1alpha1.TrainingJobSpec{Framework: v1alpha1.PyTorch}}
+	c := over(&cached{items: []v1alpha1.TrainingJob{isNew}}, false)
+	excluded := isNew
+	excluded.Namespace = "closed"
+	c.excluded = []string{"closed"}
+	c.others = func(context.Context) ([]v1alpha1.TrainingJob, error) {
+		return []v1alpha1.TrainingJob{isNew, isNew, excluded}, nil
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(c)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == metrics.Jobs.Name && f.GetMetric()[0].GetGauge().GetValue() == 3 && len(f.GetMetric()) == 1 {
+			return
+		}
+	}
+	t.Errorf("the metrics are %v, want 3 jobs without a phase", families)
 }
 
 // A write that hangs must not make the metrics hang.

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -21,8 +20,6 @@ type Reconciler struct {
 	metrics *counted
 	// log gets the history of each job, without the fields that controller-runtime adds for a reconcile.
 	log logr.Logger
-	// waiting is how many jobs wait for their namespace's share of the workers.
-	waiting atomic.Int64
 }
 
 // Reconcile reconciles the job once and returns when to do it again.

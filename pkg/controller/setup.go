@@ -5,6 +5,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
@@ -36,6 +37,10 @@ type Options struct {
 	JobMetrics bool
 	// Version is the program's version, for its metrics.
 	Version string
+	// Others returns jobs of other kinds that the operator has yet to take up, without a status.
+	Others func(context.Context) ([]v1alpha1.TrainingJob, error)
+	// Waiting counts the jobs that wait for their namespace's share of the workers, of other controllers too.
+	Waiting *atomic.Int64
 	Cluster cluster.Options
 }
 
@@ -66,8 +71,8 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 		log:     mgr.GetLogger(),
 	}
 	all := &collector{
-		jobs: mgr.GetClient(), leads: mgr.Elected(), clock: clock.RealClock{}, version: o.Version, perJob: o.JobMetrics, excluded: o.Cluster.Excluded,
-		broken: r.cluster.BrokenNodes, reconciles: func() int { return int(r.waiting.Load()) }, writes: r.cluster.WaitingWrites,
+		jobs: mgr.GetClient(), leads: mgr.Elected(), clock: clock.RealClock{}, version: o.Version, perJob: o.JobMetrics, excluded: o.Cluster.Excluded, others: o.Others,
+		broken: r.cluster.BrokenNodes, reconciles: func() int { return int(o.Waiting.Load()) }, writes: r.cluster.WaitingWrites,
 	}
 	if err := crmetrics.Registry.Register(all.describe()); err != nil {
 		return fmt.Errorf("registering the metrics of jobs: %w", err)
@@ -82,7 +87,7 @@ func watch(ctx context.Context, mgr manager.Manager, r *Reconciler, o Options, r
 		Watches(&corev1.Pod{}, podEvents(r.cluster)).
 		Owns(&corev1.Service{}, builder.MatchEveryOwner, builder.WithPredicates(predicate.NewPredicateFuncs(isServiceOfJob))).
 		WatchesRawSource(source.TypedChannel(reads, readEvents())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: o.Concurrent, RateLimiter: reconcile.Retries[ctrl.Request](), NewQueue: fairQueues(o.Concurrent, &r.waiting)})
+		WithOptions(controller.Options{MaxConcurrentReconciles: o.Concurrent, RateLimiter: reconcile.Retries[ctrl.Request](), NewQueue: reconcile.FairQueues(o.Concurrent, o.Waiting)})
 	if o.Cluster.WatchNodes {
 		jobs = jobs.Watches(&corev1.Node{}, nodeEvents(r.cluster))
 	}

@@ -229,3 +229,14 @@ func TestParseKinds(t *testing.T) {
 		t.Errorf("no kinds: %v, %v", parsed, err)
 	}
 }
+
+// A restored job begins behind the checkpoints of the old one (docs/install.md).
+func TestTheFirstAttemptOfAJobIsThatOfItsTrainingJob(t *testing.T) {
+	served, err := read(t, strings.Replace(servable, "labels: {team: a}", `annotations: {trainingjob.dev/first-attempt: "7"}`, 1)).Serve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := served.Child.Annotations[v1alpha1.AnnotationFirstAttempt]; got != "7" {
+		t.Errorf("first attempt %q, want 7", got)
+	}
+}

@@ -71,19 +71,29 @@ func (r *reconciler) cleanUp(ctx context.Context, job *Job, served *Served) erro
 	return r.deleteServices(ctx, job)
 }
 
-// pods returns the pods that the job controls.
+// podsAtOnce is how many pods are read at once. Any user of the namespace may give large ones the label of the job.
+const podsAtOnce = 100
+
+// pods returns the pods that the job controls, without their specs.
 func (r *reconciler) pods(ctx context.Context, job *Job) ([]corev1.Pod, error) {
-	var all corev1.PodList
-	if err := r.live.List(ctx, &all, client.InNamespace(job.Namespace), client.MatchingLabels{v1alpha1.KubeflowLabelJobName: job.Name}); err != nil {
-		return nil, fmt.Errorf("listing the pods of the job: %w", err)
-	}
 	var own []corev1.Pod
-	for i := range all.Items {
-		if metav1.IsControlledBy(&all.Items[i], job) {
-			own = append(own, all.Items[i])
+	for next := ""; ; {
+		var page corev1.PodList
+		err := r.live.List(ctx, &page, client.InNamespace(job.Namespace), client.MatchingLabels{v1alpha1.KubeflowLabelJobName: job.Name},
+			client.Limit(podsAtOnce), client.Continue(next))
+		if err != nil {
+			return nil, fmt.Errorf("listing the pods of the job: %w", err)
+		}
+		for i := range page.Items {
+			if pod := &page.Items[i]; metav1.IsControlledBy(pod, job) {
+				pod.Spec, pod.Annotations, pod.ManagedFields = corev1.PodSpec{}, nil, nil
+				own = append(own, *pod)
+			}
+		}
+		if next = page.Continue; next == "" {
+			return own, nil
 		}
 	}
-	return own, nil
 }
 
 // isUnseen reports whether the TrainingJob of the job exists and the cache does not have it yet.
@@ -158,7 +168,7 @@ func (r *reconciler) stepBack(ctx context.Context, job *Job, child *v1alpha1.Tra
 	if err != nil {
 		return fmt.Errorf("stepping back from the job: %w", err)
 	}
-	r.counts.steppedBack.WithLabelValues(job.Namespace, job.kind.framework).Inc()
+	r.counts.steppedBack.WithLabelValues(job.Namespace, job.kind.label()).Inc()
 	r.warn(job, "SteppedBack", fmt.Sprintf("%s also writes the status of this job, so this operator leaves the job and its pods alone. "+
 		"End one of the two operators. This one goes on when a pod of the job fails, or when the job is suspended.", other))
 	return nil

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
 // GroupVersion is the API version of the served kinds.
@@ -14,9 +16,8 @@ var GroupVersion = schema.GroupVersion{Group: "kubeflow.org", Version: "v1"}
 // Kind is one kind of Kubeflow job.
 type Kind struct {
 	// Name is the kind: PyTorchJob.
-	Name string
-	// framework is the name of its framework in metrics.
-	framework string
+	Name      string
+	framework v1alpha1.Framework
 	// Specs is the field of the spec that holds the roles.
 	Specs string
 	// port is the port of a replica whose template declares none under the name portName.
@@ -32,11 +33,11 @@ func unlessMaster(hasMaster bool) bool { return !hasMaster }
 
 // kinds lists the served kinds. Source: the constants, defaults and controllers of Training Operator 1.9.4.
 var kinds = []Kind{
-	{"PyTorchJob", "pytorch", "pytorchReplicaSpecs", "pytorchjob-port", 23456, unlessMaster},
-	{"TFJob", "tensorflow", "tfReplicaSpecs", "tfjob-port", 2222, always},
-	{"XGBoostJob", "xgboost", "xgbReplicaSpecs", "xgboostjob-port", 9999, never},
-	{"PaddleJob", "paddle", "paddleReplicaSpecs", "master", 36543, unlessMaster},
-	{"JAXJob", "jax", "jaxReplicaSpecs", "jaxjob-port", 6666, always},
+	{"PyTorchJob", v1alpha1.PyTorch, "pytorchReplicaSpecs", "pytorchjob-port", 23456, unlessMaster},
+	{"TFJob", v1alpha1.TensorFlow, "tfReplicaSpecs", "tfjob-port", 2222, always},
+	{"XGBoostJob", v1alpha1.XGBoost, "xgbReplicaSpecs", "xgboostjob-port", 9999, never},
+	{"PaddleJob", v1alpha1.Paddle, "paddleReplicaSpecs", "master", 36543, unlessMaster},
+	{"JAXJob", v1alpha1.JAX, "jaxReplicaSpecs", "jaxjob-port", 6666, always},
 }
 
 // ParseKinds returns the kinds of those names. Its error lists the valid kinds.
@@ -67,6 +68,9 @@ func namesOf(kinds []Kind) []string {
 
 // GroupVersionKind returns the kind with its group and version.
 func (k Kind) GroupVersionKind() schema.GroupVersionKind { return GroupVersion.WithKind(k.Name) }
+
+// label is the name of its framework in Kubeflow's metrics.
+func (k Kind) label() string { return strings.ToLower(string(k.framework)) }
 
 // operator is the name that Kubeflow's operator has in the label training.kubeflow.org/operator-name.
 func (k Kind) operator() string { return strings.ToLower(k.Name) + "-controller" }

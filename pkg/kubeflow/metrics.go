@@ -40,12 +40,12 @@ func newCounters(registry prometheus.Registerer) (*counters, error) {
 func (c *counters) record(job *Job, next *Status) {
 	for _, condition := range next.Conditions {
 		if counter := c.byCondition[condition.Type]; counter != nil && condition.Status == corev1.ConditionTrue && !job.Status.is(condition.Type) {
-			counter.WithLabelValues(job.Namespace, job.kind.framework).Inc()
+			counter.WithLabelValues(job.Namespace, job.kind.label()).Inc()
 		}
 	}
 }
 
 // sawGone counts a deleted job of the kind.
 func (c *counters) sawGone(namespace string, kind Kind) {
-	c.deleted.WithLabelValues(namespace, kind.framework).Inc()
+	c.deleted.WithLabelValues(namespace, kind.label()).Inc()
 }

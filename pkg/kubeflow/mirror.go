@@ -19,8 +19,7 @@ import (
 func (j *Job) Mirror(child *v1alpha1.TrainingJob, roles map[v1alpha1.Role]string, now time.Time) Status {
 	m := j.mirror(child, roles, now)
 	switch {
-	case m.next.isFinished():
-		m.count()
+	case m.next.isFinished(): // workflows wait for the last counts
 	case j.isSuspended():
 		m.suspend()
 	case m.next.is(Suspended):
@@ -91,7 +90,6 @@ func (m *mirror) goOn() {
 	if m.childIs(v1alpha1.ConditionSuspended) || m.child.Spec.IsSuspended() {
 		return
 	}
-	m.count()
 	switch kind := m.job.kind.Name; {
 	case m.childIs(v1alpha1.ConditionSucceeded):
 		m.set(Succeeded, corev1.ConditionTrue, "Succeeded", "%s", m.successMessage())
@@ -104,6 +102,7 @@ func (m *mirror) goOn() {
 	case m.childIs(v1alpha1.ConditionRunning):
 		m.set(Running, corev1.ConditionTrue, "Running", "%s %s is running.", kind, m.named())
 	}
+	m.count()
 }
 
 // begin sets the start of a job that has none.
@@ -143,7 +142,7 @@ func (m *mirror) successMessage() string {
 }
 
 // count counts the pods of each role. A pod is active until it is gone or has ended: Kueue frees the quota by that. The counts begin with the
-// first pod, which saves a write.
+// first pod, which saves a write. What has failed is final at the end of the job only: until then, each failed pod gets a successor.
 func (m *mirror) count() {
 	if m.child == nil || len(m.child.Status.ReplicaStatuses) == 0 {
 		return
@@ -152,23 +151,33 @@ func (m *mirror) count() {
 	for role, source := range m.roles {
 		counted := m.child.Status.ReplicaStatuses[role]
 		sum += counted.Active + counted.Succeeded + counted.Failed
-		counts[source] = ReplicaStatus{Active: counted.Active, Succeeded: counted.Succeeded, Failed: counted.Failed, Selector: m.selector(source)}
+		count := ReplicaStatus{Active: counted.Active, Succeeded: counted.Succeeded, Selector: m.selector(source)}
+		if m.next.isFinished() {
+			count.Failed = counted.Failed
+		}
+		counts[source] = count
 	}
 	if sum == 0 && m.next.ReplicaStatuses == nil {
 		return
 	}
 	m.next.ReplicaStatuses = counts
-	if m.next.is(Succeeded) {
-		settle(m.next.ReplicaStatuses)
-	}
+	m.settle()
 }
 
-// settle counts the replicas that still run as succeeded, after the job has succeeded. Workflows wait for that number.
+// settle counts each replica once, at the end of the job. A replica that still ran when the job succeeded has succeeded.
 // Source: pkg/controller.v1/common/job.go of Training Operator 1.9.4.
-func settle(counts map[string]ReplicaStatus) {
-	for role, count := range counts {
-		count.Succeeded, count.Active = count.Succeeded+count.Active, 0
-		counts[role] = count
+func (m *mirror) settle() {
+	if !m.next.isFinished() {
+		return
+	}
+	for role, source := range m.roles {
+		count, replicas := m.next.ReplicaStatuses[source], m.child.Spec.Replicas(role)
+		if m.next.is(Succeeded) {
+			count.Succeeded = min(count.Succeeded+count.Active, replicas)
+		}
+		count.Failed = min(count.Failed, replicas-count.Succeeded)
+		count.Active = 0
+		m.next.ReplicaStatuses[source] = count
 	}
 }
 

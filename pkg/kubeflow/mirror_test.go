@@ -216,19 +216,46 @@ func TestReplicaStatusesHaveTheRolesOfTheSource(t *testing.T) {
 	}
 }
 
-// A workflow waits for that number. The wanted numbers come from pkg/controller.v1/common/job.go of Training Operator 1.9.4.
-func TestReplicasThatRunCountAsSucceededAfterSuccess(t *testing.T) {
-	job := read(t, tfJob)
-	served, err := job.Serve()
-	if err != nil {
-		t.Fatal(err)
-	}
-	end := func(_ *Job, child *v1alpha1.TrainingJob) {
-		child.Status.ReplicaStatuses = map[v1alpha1.Role]v1alpha1.ReplicaStatus{v1alpha1.PS: {Active: 1}, v1alpha1.Worker: {Active: 1, Succeeded: 1}}
-		child.Status.Conditions = []metav1.Condition{is(v1alpha1.ConditionSucceeded, "")}
-	}
-	got := play(t, job, served, end, end).ReplicaStatuses
-	if ps, workers := got["PS"], got["Worker"]; ps.Succeeded != 1 || ps.Active != 0 || workers.Succeeded != 2 || workers.Active != 0 {
-		t.Errorf("replicaStatuses are %+v, want 1 succeeded PS and 2 succeeded Workers", got)
+// Workflows wait for these numbers, and read them late. The wanted ones come from pkg/controller.v1/common/job.go of Training Operator 1.9.4.
+func TestReplicaStatusesAreSettledAtTheEndAndNeverChangeAgain(t *testing.T) {
+	type counts = map[v1alpha1.Role]v1alpha1.ReplicaStatus
+	for name, c := range map[string]struct {
+		condition   string
+		at          counts
+		ps, workers ReplicaStatus
+	}{
+		"no end": {v1alpha1.ConditionRunning, counts{v1alpha1.PS: {Active: 1}, v1alpha1.Worker: {Active: 1, Succeeded: 1}},
+			ReplicaStatus{Active: 1}, ReplicaStatus{Active: 1, Succeeded: 1}},
+		"no end, and a failure that is mended": {v1alpha1.ConditionRestarting, counts{v1alpha1.PS: {Active: 1}, v1alpha1.Worker: {Active: 1, Failed: 1}},
+			ReplicaStatus{Active: 1}, ReplicaStatus{Active: 1}},
+		"success while others run": {v1alpha1.ConditionSucceeded, counts{v1alpha1.PS: {Active: 1}, v1alpha1.Worker: {Active: 1, Succeeded: 1}},
+			ReplicaStatus{Succeeded: 1}, ReplicaStatus{Succeeded: 2}},
+		"success of a replica whose pod still counts": {v1alpha1.ConditionSucceeded, counts{v1alpha1.PS: {Active: 1}, v1alpha1.Worker: {Active: 2, Succeeded: 2}},
+			ReplicaStatus{Succeeded: 1}, ReplicaStatus{Succeeded: 2}},
+		"success beside a failure": {v1alpha1.ConditionSucceeded, counts{v1alpha1.PS: {Active: 1}, v1alpha1.Worker: {Succeeded: 1, Failed: 1}},
+			ReplicaStatus{Succeeded: 1}, ReplicaStatus{Succeeded: 1, Failed: 1}},
+		"failure": {v1alpha1.ConditionFailed, counts{v1alpha1.PS: {Active: 1}, v1alpha1.Worker: {Active: 1, Failed: 1}},
+			ReplicaStatus{}, ReplicaStatus{Failed: 1}},
+	} {
+		job := read(t, tfJob)
+		served, err := job.Serve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := func(_ *Job, child *v1alpha1.TrainingJob) {
+			child.Status.ReplicaStatuses = c.at
+			child.Status.Conditions = []metav1.Condition{is(c.condition, "")}
+		}
+		later := func(_ *Job, child *v1alpha1.TrainingJob) { // what the clean-up makes of the pods
+			if c.condition == v1alpha1.ConditionSucceeded || c.condition == v1alpha1.ConditionFailed {
+				child.Status.ReplicaStatuses = counts{v1alpha1.PS: {Failed: 1}, v1alpha1.Worker: {}}
+			}
+		}
+		got := play(t, job, served, end, later).ReplicaStatuses
+		for role, want := range map[string]ReplicaStatus{"PS": c.ps, "Worker": c.workers} {
+			if want.Selector = got[role].Selector; got[role] != want {
+				t.Errorf("%s: %s %+v, want %+v", name, role, got[role], want)
+			}
+		}
 	}
 }

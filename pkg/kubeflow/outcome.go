@@ -20,7 +20,6 @@ func (i *inheritance) status(fate fate, why string) Status {
 	case fate == succeed:
 		m.set(Succeeded, corev1.ConditionTrue, "Succeeded", "%s", m.successMessage())
 		m.next.CompletionTime = &end
-		settle(m.next.ReplicaStatuses)
 	case fate == fail:
 		m.set(Failed, corev1.ConditionTrue, "Failed", "%s %s is failed. %s", kind, i.job.Name, why)
 		m.next.CompletionTime = &end
@@ -29,6 +28,7 @@ func (i *inheritance) status(fate fate, why string) Status {
 	case i.isRunning():
 		m.set(Running, corev1.ConditionTrue, "Running", "%s %s is running.", kind, m.named())
 	}
+	m.settle()
 	return m.next
 }
 

@@ -3,6 +3,7 @@ package kubeflow
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,8 +36,9 @@ type reconciler struct {
 	events events.EventRecorder
 	clock  clock.PassiveClock
 	counts *counters
-	// starting is shared by the kinds.
+	// starting and waiting are shared by the kinds.
 	starting *starting
+	waiting  *atomic.Int64
 }
 
 // Reconcile makes the TrainingJob of a Kubeflow job, and mirrors its status. After a conflict it tries again without an error.
@@ -63,8 +65,8 @@ func (r *reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // own returns the job; nil if it is gone or going, or if another controller runs it.
 func (r *reconciler) own(ctx context.Context, req ctrl.Request) (*Job, error) {
-	source := r.kind.empty()
-	if err := r.client.Get(ctx, req.NamespacedName, source); err != nil {
+	source, err := r.read(ctx, req.NamespacedName)
+	if err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
 	job, err := Read(r.kind, source)

@@ -81,7 +81,7 @@ func (j *Job) ports(child *v1alpha1.TrainingJob, role v1alpha1.Role) []corev1.Se
 
 // The Services of jobs of a kind are created by few workers of their own, each so many at a time, so that pods are created first.
 const (
-	serviceWorkers = 2
+	serviceWorkers = 4
 	servicesAtOnce = 4
 )
 

@@ -112,7 +112,7 @@ func TestThePolicyAsksForTheRightToUseQueuesAndPriorityClasses(t *testing.T) {
 	expectRefusal(t, try(`{}`)(), "")
 
 	const inQueue = `spec: {scheduling: {gang: Volcano, queue: research}}`
-	const noQueue = "bob may not use Volcano queue research: leave scheduling.queue out, or ask for a cluster role with the verb use on queues"
+	const noQueue = "bob may not use Volcano queue research: leave the queue out, or ask for a cluster role with the verb use on queues"
 	expectRefusal(t, try(inQueue)(), noQueue)
 	const noClass = "bob may not use priority class high: leave priorityClassName out, or ask for a cluster role with the verb use on priorityclasses"
 	important := map[string]string{
@@ -172,14 +172,14 @@ b: {template: {spec: {serviceAccountName: b, containers: [{name: main, image: bu
 c: {template: {spec: {serviceAccountName: c, containers: [{name: main, image: busybox}]}}}
 d: {template: {spec: {serviceAccountName: d, containers: [{name: main, image: busybox}]}}}
 e: {template: {spec: {serviceAccountName: e, containers: [{name: main, image: busybox}]}}}`)
-	expectRefusal(t, carol.Create(t.Context(), own, client.DryRunAll), "a TrainingJob may name 4 service accounts: use fewer")
+	expectRefusal(t, carol.Create(t.Context(), own, client.DryRunAll), "a job may name 4 service accounts: use fewer")
 	five := job(t, ns, `spec: {scheduling: {priorityClassName: e}}`)
 	five.Object["spec"].(map[string]any)["replicaSpecs"] = parse(t, `
 Chief: {replicas: 1, template: {spec: {priorityClassName: a, containers: [{name: main, image: busybox}]}}}
 Evaluator: {replicas: 1, template: {spec: {priorityClassName: b, containers: [{name: main, image: busybox}]}}}
 Worker: {template: {spec: {priorityClassName: c, containers: [{name: main, image: busybox}]}}}
 PS: {template: {spec: {priorityClassName: d, containers: [{name: main, image: busybox}]}}}`)
-	expectRefusal(t, carol.Create(t.Context(), five, client.DryRunAll), "a TrainingJob may name 4 priority classes: use fewer")
+	expectRefusal(t, carol.Create(t.Context(), five, client.DryRunAll), "a job may name 4 priority classes: use fewer")
 }
 
 // A job grows by its subresource scale as by its spec.
@@ -208,6 +208,80 @@ func TestThePolicyAsksAScalerForTheRightToCreatePods(t *testing.T) {
 	}
 	allow(t, ns, controller, "autoscaler", rbacv1.PolicyRule{APIGroups: []string{"trainingjob.dev"}, Resources: []string{"trainingjobs/scale"}, Verbs: []string{"patch"}})
 	eventually(t, "a HorizontalPodAutoscaler", scale(autoscaler), "")
+}
+
+// A Kubeflow job makes the same pods.
+func TestThePolicyAsksForTheSameRightsForKubeflowJobs(t *testing.T) {
+	const user = "erin"
+	withKubeflowKinds(t)
+	ns := policed(t)
+	erin, err := connectAs(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	allow(t, ns, user, "jobs", rbacv1.PolicyRule{APIGroups: []string{"kubeflow.org"}, Resources: []string{"*"}, Verbs: []string{"create", "update", "get"}})
+	try := func(kind, change string) func() error {
+		return func() error { return erin.Create(t.Context(), kubeflowJob(t, ns, kind, change), client.DryRunAll) }
+	}
+	kinds := []string{"PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob"}
+	for _, kind := range kinds {
+		eventually(t, kind, try(kind, `{}`), "erin may not create pods in namespace "+ns+", so neither a Kubeflow job")
+	}
+	allow(t, ns, user, "pods", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create"}})
+	for _, kind := range kinds {
+		eventually(t, kind, try(kind, `{}`), "")
+	}
+	for change, refusal := range map[string]string{
+		`spec: {pytorchReplicaSpecs: {Worker: {template: {spec: {serviceAccountName: robot}}}}}`: "erin may not use service account robot",
+		`spec: {pytorchReplicaSpecs: {Worker: {template: {spec: {priorityClassName: high}}}}}`:   "erin may not use priority class high",
+		`spec: {runPolicy: {schedulingPolicy: {priorityClass: high}}}`:                           "erin may not use priority class high",
+		`spec: {runPolicy: {schedulingPolicy: {queue: research}}}`:                               "erin may not use Volcano queue research: leave the queue out",
+	} {
+		expectRefusal(t, try("PyTorchJob", change)(), refusal)
+	}
+
+	existing := kubeflowJob(t, ns, "PyTorchJob", `spec: {runPolicy: {suspend: true}}`)
+	create(t, existing)
+	change := func(by client.Client, change string) error {
+		changed := existing.DeepCopy()
+		merge(changed.Object, parse(t, change))
+		return by.Update(t.Context(), changed, client.DryRunAll)
+	}
+	const asRobot = `spec: {pytorchReplicaSpecs: {Worker: {template: {spec: {serviceAccountName: robot}}}}}`
+	expectRefusal(t, change(erin, `spec: {runPolicy: {suspend: false}}`), "")
+	expectRefusal(t, change(erin, asRobot), "erin may not use service account robot")
+
+	// Kueue starts the job with the node selectors of a flavor.
+	const kueue = "system:serviceaccount:kueue-system:kueue-controller-manager"
+	allow(t, ns, kueue, "kueue", rbacv1.PolicyRule{APIGroups: []string{"kubeflow.org"}, Resources: []string{"*"}, Verbs: []string{"create", "update"}})
+	starter, err := connectAs(kueue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectRefusal(t, change(starter, `spec: {runPolicy: {suspend: false}, pytorchReplicaSpecs: {Worker: {template: {spec: {nodeSelector: {gpu: a}}}}}}`), "")
+	expectRefusal(t, starter.Create(t.Context(), kubeflowJob(t, ns, "PyTorchJob", `metadata: {name: other}`), client.DryRunAll), kueue+" may not create pods")
+}
+
+// The creator of a Kubeflow job needed the rights, and the operator makes its TrainingJob. Any other one is the operator's own.
+func TestThePolicyLetsTheOperatorServeKubeflowJobs(t *testing.T) {
+	const user = "system:serviceaccount:trainingjob-system:trainingjob-operator"
+	ns := policed(t)
+	operator, err := connectAs(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	allow(t, ns, user, "jobs", rbacv1.PolicyRule{APIGroups: []string{"trainingjob.dev"}, Resources: []string{"*"}, Verbs: []string{"create"}})
+	allow(t, ns, user, "jobs-of", rbacv1.PolicyRule{APIGroups: []string{"kubeflow.org"}, Resources: []string{"*"}, Verbs: []string{"update"}})
+	const asRobot = `spec: {replicaSpecs: {Worker: {template: {spec: {serviceAccountName: robot}}}}}`
+	owned := func(apiVersion string) string {
+		return `metadata: {ownerReferences: [{apiVersion: ` + apiVersion + `, kind: PyTorchJob, name: j, uid: u, controller: true}]}`
+	}
+	try := func(changes ...string) error {
+		return operator.Create(t.Context(), job(t, ns, changes...), client.DryRunAll)
+	}
+	eventually(t, "a job of its own", func() error { return try(asRobot) }, user+" may not create pods")
+	expectRefusal(t, try(asRobot, owned("example.org/v1")), user+" may not create pods")
+	expectRefusal(t, try(asRobot, owned("kubeflow.org/v1")), "")
 }
 
 func TestThePolicyLetsControllersChangeWhatMakesNoPods(t *testing.T) {

@@ -2,6 +2,8 @@ module github.com/trainingjob/operator/test/lab
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/google/go-containerregistry v0.20.7

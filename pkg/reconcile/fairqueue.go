@@ -1,4 +1,4 @@
-package controller
+package reconcile
 
 import (
 	"slices"
@@ -38,9 +38,9 @@ func newFairQueue(inner priorityqueue.PriorityQueue[ctrl.Request], workers int, 
 	return &fairQueue{PriorityQueue: inner, waiting: waiting, free: workers, busy: map[string]int{}, isAside: map[ctrl.Request]bool{}, admitted: map[ctrl.Request]bool{}}
 }
 
-// fairQueues makes the queue of a controller with so many workers. It counts in waiting how many jobs wait for their namespace's
+// FairQueues makes the queue of a controller with so many workers. It counts in waiting how many jobs wait for their namespace's
 // share.
-func fairQueues(workers int, waiting *atomic.Int64) func(string, workqueue.TypedRateLimiter[ctrl.Request]) workqueue.TypedRateLimitingInterface[ctrl.Request] {
+func FairQueues(workers int, waiting *atomic.Int64) func(string, workqueue.TypedRateLimiter[ctrl.Request]) workqueue.TypedRateLimitingInterface[ctrl.Request] {
 	return func(name string, limiter workqueue.TypedRateLimiter[ctrl.Request]) workqueue.TypedRateLimitingInterface[ctrl.Request] {
 		return newFairQueue(priorityqueue.New(name, func(o *priorityqueue.Opts[ctrl.Request]) { o.RateLimiter = limiter }), workers, waiting)
 	}

@@ -1,4 +1,4 @@
-package controller
+package reconcile
 
 import (
 	"fmt"
@@ -10,8 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
-
-	"github.com/trainingjob/operator/pkg/reconcile"
 )
 
 // passes are the reconciles of the workers. In a namespace that hangs they end when it is released.
@@ -53,7 +51,7 @@ func jobOf(namespace string, i int) ctrl.Request {
 func TestANamespaceWhosePassesHangLeavesTheOthersWorkers(t *testing.T) {
 	const workers, jobs = 64, 80
 	synctest.Test(t, func(t *testing.T) {
-		queue := fairQueues(workers, new(atomic.Int64))("", reconcile.Retries[ctrl.Request]())
+		queue := FairQueues(workers, new(atomic.Int64))("", Retries[ctrl.Request]())
 		p := &passes{queue: queue, begun: map[string]int{}, hang: map[string]chan struct{}{"slow": make(chan struct{}), "slow-too": make(chan struct{})}}
 		var all sync.WaitGroup
 		for range workers {
@@ -92,7 +90,7 @@ func TestANamespaceWhosePassesHangLeavesTheOthersWorkers(t *testing.T) {
 func TestJobsPutAsideGoOnInTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var waiting atomic.Int64
-		queue := fairQueues(2, &waiting)("", reconcile.Retries[ctrl.Request]())
+		queue := FairQueues(2, &waiting)("", Retries[ctrl.Request]())
 		p := &passes{queue: queue, begun: map[string]int{}, hang: map[string]chan struct{}{"a": make(chan struct{})}}
 		var all sync.WaitGroup
 		for range 2 {
@@ -124,7 +122,7 @@ func TestJobsPutAsideGoOnInTheirOrder(t *testing.T) {
 
 func TestAWorkerAloneServesEveryNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue := fairQueues(1, new(atomic.Int64))("", reconcile.Retries[ctrl.Request]())
+		queue := FairQueues(1, new(atomic.Int64))("", Retries[ctrl.Request]())
 		p := &passes{queue: queue, begun: map[string]int{}}
 		var all sync.WaitGroup
 		all.Go(p.work)
