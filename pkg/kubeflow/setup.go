@@ -22,6 +22,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cluster"
+	"github.com/trainingjob/operator/pkg/fair"
 	pass "github.com/trainingjob/operator/pkg/reconcile"
 )
 
@@ -80,7 +81,7 @@ func (r *reconciler) control(mgr manager.Manager, name string, workers int, by r
 		Owns(&v1alpha1.TrainingJob{}).
 		Watches(&corev1.Service{}, ofChild, builder.WithPredicates(deletions)).
 		WithOptions(controller.Options{
-			MaxConcurrentReconciles: workers, RateLimiter: pass.Retries[ctrl.Request](), NewQueue: pass.FairQueues(workers, r.waiting),
+			MaxConcurrentReconciles: workers, RateLimiter: pass.Retries[ctrl.Request](), NewQueue: fair.Queues(workers, r.waiting),
 		}).
 		Complete(by)
 	if err != nil {

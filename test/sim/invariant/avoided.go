@@ -91,6 +91,11 @@ func avoidFor(spec *v1alpha1.TrainingJobSpec) time.Duration {
 	return time.Duration(ptr.Deref(spec.Recovery.AvoidNodesSeconds, v1alpha1.DefaultAvoidNodesSeconds)) * time.Second
 }
 
+// isGone reports whether the node is lost or silent for the process that has just written, or by what the API server has.
+func (c *Checker) isGone(node string) bool {
+	return c.seemsAway(node) || c.writer != nil && c.isLostNow(node, c.writer)
+}
+
 // checkAvoidedNode checks the first half for one node.
 func (c *Checker) checkAvoidedNode(h *history, before, after *v1alpha1.TrainingJob, n *v1alpha1.AvoidedNode, isChanged bool) {
 	ttl := avoidFor(&before.Spec)
@@ -98,8 +103,7 @@ func (c *Checker) checkAvoidedNode(h *history, before, after *v1alpha1.TrainingJ
 	isOld := slices.ContainsFunc(before.Status.AvoidedNodes, func(o v1alpha1.AvoidedNode) bool {
 		return o.Name == n.Name && !o.ExpirationTime.Before(&n.ExpirationTime)
 	})
-	isLostToo := slices.ContainsFunc(after.Status.Incidents, func(i v1alpha1.Incident) bool { return isNodeFault(&i) && i.RestartTime.Time.Equal(at) }) &&
-		(c.seemsAway(n.Name) || c.writer != nil && c.isLostNow(n.Name, c.writer))
+	isLostToo := c.isGone(n.Name) && slices.ContainsFunc(after.Status.Incidents, func(i v1alpha1.Incident) bool { return isNodeFault(&i) && i.RestartTime.Time.Equal(at) })
 	switch {
 	case !isOld && !isLostToo && !h.wasLost[n.Name] && !h.isToBlame(&before.Spec, n.Name, ttl, func(t time.Time) bool { return t.Equal(at) }):
 		c.violate("22 blame is true: the job avoids %s until %v, and no incident of %v is the node's fault, or the second there", n.Name, n.ExpirationTime.UTC(), at.UTC())

@@ -1,4 +1,4 @@
-package reconcile
+package fair
 
 import (
 	"fmt"
@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/trainingjob/operator/pkg/reconcile"
 )
 
 // passes are the reconciles of the workers. In a namespace that hangs they end when it is released.
@@ -51,7 +53,7 @@ func jobOf(namespace string, i int) ctrl.Request {
 func TestANamespaceWhosePassesHangLeavesTheOthersWorkers(t *testing.T) {
 	const workers, jobs = 64, 80
 	synctest.Test(t, func(t *testing.T) {
-		queue := FairQueues(workers, new(atomic.Int64))("", Retries[ctrl.Request]())
+		queue := Queues(workers, new(atomic.Int64))("", reconcile.Retries[ctrl.Request]())
 		p := &passes{queue: queue, begun: map[string]int{}, hang: map[string]chan struct{}{"slow": make(chan struct{}), "slow-too": make(chan struct{})}}
 		var all sync.WaitGroup
 		for range workers {
@@ -90,7 +92,7 @@ func TestANamespaceWhosePassesHangLeavesTheOthersWorkers(t *testing.T) {
 func TestJobsPutAsideGoOnInTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var waiting atomic.Int64
-		queue := FairQueues(2, &waiting)("", Retries[ctrl.Request]())
+		queue := Queues(2, &waiting)("", reconcile.Retries[ctrl.Request]())
 		p := &passes{queue: queue, begun: map[string]int{}, hang: map[string]chan struct{}{"a": make(chan struct{})}}
 		var all sync.WaitGroup
 		for range 2 {
@@ -122,7 +124,7 @@ func TestJobsPutAsideGoOnInTheirOrder(t *testing.T) {
 
 func TestAWorkerAloneServesEveryNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue := FairQueues(1, new(atomic.Int64))("", Retries[ctrl.Request]())
+		queue := Queues(1, new(atomic.Int64))("", reconcile.Retries[ctrl.Request]())
 		p := &passes{queue: queue, begun: map[string]int{}}
 		var all sync.WaitGroup
 		all.Go(p.work)

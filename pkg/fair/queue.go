@@ -1,4 +1,5 @@
-package reconcile
+// Package fair shares the workers of a controller between namespaces.
+package fair
 
 import (
 	"slices"
@@ -10,10 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 )
 
-// fairQueue shares the workers between namespaces. A job gets a worker if its namespace has fewer workers than are free. So a
+// queue shares the workers between namespaces. A job gets a worker if its namespace has fewer workers than are free. So a
 // namespace whose reconciles hang, for example because of its own webhook, holds half of the workers, a second one a quarter, and
 // the others use the rest. Other jobs are set aside until a reconcile ends, first come, first served.
-type fairQueue struct {
+type queue struct {
 	priorityqueue.PriorityQueue[ctrl.Request]
 
 	// waiting is how many jobs are set aside.
@@ -34,26 +35,26 @@ type waiting struct {
 	priority int
 }
 
-func newFairQueue(inner priorityqueue.PriorityQueue[ctrl.Request], workers int, waiting *atomic.Int64) *fairQueue {
-	return &fairQueue{PriorityQueue: inner, waiting: waiting, free: workers, busy: map[string]int{}, isAside: map[ctrl.Request]bool{}, admitted: map[ctrl.Request]bool{}}
+func newQueue(inner priorityqueue.PriorityQueue[ctrl.Request], workers int, waiting *atomic.Int64) *queue {
+	return &queue{PriorityQueue: inner, waiting: waiting, free: workers, busy: map[string]int{}, isAside: map[ctrl.Request]bool{}, admitted: map[ctrl.Request]bool{}}
 }
 
-// FairQueues makes the queue of a controller with so many workers. It counts in waiting how many jobs wait for their namespace's
+// Queues makes the queue of a controller with so many workers. It counts in waiting how many jobs wait for their namespace's
 // share.
-func FairQueues(workers int, waiting *atomic.Int64) func(string, workqueue.TypedRateLimiter[ctrl.Request]) workqueue.TypedRateLimitingInterface[ctrl.Request] {
+func Queues(workers int, waiting *atomic.Int64) func(string, workqueue.TypedRateLimiter[ctrl.Request]) workqueue.TypedRateLimitingInterface[ctrl.Request] {
 	return func(name string, limiter workqueue.TypedRateLimiter[ctrl.Request]) workqueue.TypedRateLimitingInterface[ctrl.Request] {
-		return newFairQueue(priorityqueue.New(name, func(o *priorityqueue.Opts[ctrl.Request]) { o.RateLimiter = limiter }), workers, waiting)
+		return newQueue(priorityqueue.New(name, func(o *priorityqueue.Opts[ctrl.Request]) { o.RateLimiter = limiter }), workers, waiting)
 	}
 }
 
 // Get waits for a job whose namespace may have a worker.
-func (q *fairQueue) Get() (job ctrl.Request, shutdown bool) {
+func (q *queue) Get() (job ctrl.Request, shutdown bool) {
 	job, _, shutdown = q.GetWithPriority()
 	return job, shutdown
 }
 
 // GetWithPriority is Get, and also returns the job's priority.
-func (q *fairQueue) GetWithPriority() (job ctrl.Request, priority int, shutdown bool) {
+func (q *queue) GetWithPriority() (job ctrl.Request, priority int, shutdown bool) {
 	for {
 		job, priority, shutdown = q.PriorityQueue.GetWithPriority()
 		if shutdown || q.admits(job, priority) {
@@ -64,7 +65,7 @@ func (q *fairQueue) GetWithPriority() (job ctrl.Request, priority int, shutdown 
 }
 
 // Done frees the worker of the job, and gives it to waiting jobs.
-func (q *fairQueue) Done(job ctrl.Request) {
+func (q *queue) Done(job ctrl.Request) {
 	q.PriorityQueue.Done(job)
 	for _, next := range q.release(job.Namespace) {
 		q.AddWithOpts(priorityqueue.AddOpts{Priority: &next.priority}, next.job)
@@ -72,7 +73,7 @@ func (q *fairQueue) Done(job ctrl.Request) {
 }
 
 // admits reports whether the job has a worker. If not, it sets the job aside.
-func (q *fairQueue) admits(job ctrl.Request, priority int) bool {
+func (q *queue) admits(job ctrl.Request, priority int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
@@ -92,7 +93,7 @@ func (q *fairQueue) admits(job ctrl.Request, priority int) bool {
 }
 
 // release frees a worker of the namespace and returns the jobs that got one.
-func (q *fairQueue) release(namespace string) (next []waiting) {
+func (q *queue) release(namespace string) (next []waiting) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.free++
@@ -113,7 +114,7 @@ func (q *fairQueue) release(namespace string) (next []waiting) {
 }
 
 // reserve takes a worker for the namespace if it may have one more.
-func (q *fairQueue) reserve(namespace string) bool {
+func (q *queue) reserve(namespace string) bool {
 	if q.busy[namespace] >= q.free {
 		return false
 	}
