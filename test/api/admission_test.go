@@ -4,6 +4,7 @@ package api_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -198,7 +199,7 @@ func TestThePolicyAsksAScalerForTheRightToCreatePods(t *testing.T) {
 			return c.SubResource("scale").Patch(t.Context(), elastic.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec": {"replicas": 20}}`)), client.DryRunAll)
 		}
 	}
-	eventually(t, "a scaler without the right to create pods", scale(dave), "dave may not create pods in namespace "+ns+", so it may not scale a TrainingJob")
+	eventually(t, "a scaler without the right to create pods", scale(dave), "dave may not create pods in namespace "+ns+", so it may not scale a job")
 	allow(t, ns, user, "pods", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create"}})
 	eventually(t, "a scaler with the right to create pods", scale(dave), "")
 	const controller = "system:serviceaccount:kube-system:horizontal-pod-autoscaler"
@@ -262,26 +263,22 @@ func TestThePolicyAsksForTheSameRightsForKubeflowJobs(t *testing.T) {
 	expectRefusal(t, starter.Create(t.Context(), kubeflowJob(t, ns, "PyTorchJob", `metadata: {name: other}`), client.DryRunAll), kueue+" may not create pods")
 }
 
-// The creator of a Kubeflow job needed the rights, and the operator makes its TrainingJob. Any other one is the operator's own.
+// The creator of a Kubeflow job needed the rights, and the operator makes its TrainingJob. Nobody else may name such an owner instead.
 func TestThePolicyLetsTheOperatorServeKubeflowJobs(t *testing.T) {
-	const user = "system:serviceaccount:trainingjob-system:trainingjob-operator"
 	ns := policed(t)
-	operator, err := connectAs(user)
-	if err != nil {
-		t.Fatal(err)
+	served := func(user string) func() error {
+		c, err := connectAs(user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		allow(t, ns, user, strings.ReplaceAll(user, ":", "-"), rbacv1.PolicyRule{APIGroups: []string{"trainingjob.dev", "kubeflow.org"}, Resources: []string{"*"}, Verbs: []string{"create", "update"}})
+		return func() error {
+			return c.Create(t.Context(), job(t, ns, `spec: {replicaSpecs: {Worker: {template: {spec: {serviceAccountName: robot}}}}}`,
+				`metadata: {ownerReferences: [{apiVersion: kubeflow.org/v1, kind: PyTorchJob, name: good, uid: u, controller: true, blockOwnerDeletion: true}]}`), client.DryRunAll)
+		}
 	}
-	allow(t, ns, user, "jobs", rbacv1.PolicyRule{APIGroups: []string{"trainingjob.dev"}, Resources: []string{"*"}, Verbs: []string{"create"}})
-	allow(t, ns, user, "jobs-of", rbacv1.PolicyRule{APIGroups: []string{"kubeflow.org"}, Resources: []string{"*"}, Verbs: []string{"update"}})
-	const asRobot = `spec: {replicaSpecs: {Worker: {template: {spec: {serviceAccountName: robot}}}}}`
-	owned := func(apiVersion string) string {
-		return `metadata: {ownerReferences: [{apiVersion: ` + apiVersion + `, kind: PyTorchJob, name: j, uid: u, controller: true}]}`
-	}
-	try := func(changes ...string) error {
-		return operator.Create(t.Context(), job(t, ns, changes...), client.DryRunAll)
-	}
-	eventually(t, "a job of its own", func() error { return try(asRobot) }, user+" may not create pods")
-	expectRefusal(t, try(asRobot, owned("example.org/v1")), user+" may not create pods")
-	expectRefusal(t, try(asRobot, owned("kubeflow.org/v1")), "")
+	eventually(t, "a user who names a Kubeflow job", served("frank"), "frank may not create pods")
+	eventually(t, "the operator", served("system:serviceaccount:trainingjob-system:trainingjob-operator"), "")
 }
 
 func TestThePolicyLetsControllersChangeWhatMakesNoPods(t *testing.T) {

@@ -16,19 +16,23 @@ var harmless = map[string]map[string]string{
 	"trainingjob-creator": {
 		"trainingjobs/scale":  "trainingjob-scaler asks about it",
 		"trainingjobs/status": "users may only read it, and it makes no pods",
+		"pytorchjobs/scale":   "trainingjob-scaler asks about it", "paddlejobs/scale": "trainingjob-scaler asks about it", "jaxjobs/scale": "trainingjob-scaler asks about it",
+		"pytorchjobs/status": noSpec, "tfjobs/status": noSpec, "xgboostjobs/status": noSpec, "paddlejobs/status": noSpec, "jaxjobs/status": noSpec,
 	},
 	"trainingjob-kubeflow-kinds": {
 		"pytorchjobs/scale": workersOnly, "paddlejobs/scale": workersOnly, "jaxjobs/scale": workersOnly,
 		"pytorchjobs/status": noSpec, "tfjobs/status": noSpec, "xgboostjobs/status": noSpec, "paddlejobs/status": noSpec, "jaxjobs/status": noSpec,
 	},
 	"trainingjob-kubeflow-mpijobs": {"mpijobs/scale": "none is created", "mpijobs/status": "none is created"},
-	"trainingjob-scaler":           {"trainingjobs/status": "it makes no pods"},
-	"trainingjob-queued":           {"trainingjobs/scale": workersOnly, "trainingjobs/status": noSpec},
-	"trainingjob-queued-size":      {"trainingjobs/scale": "the adapter suspends the job a moment later, as docs/kueue.md says", "trainingjobs/status": noSpec},
-	"trainingjob-queued-orphans":   {"trainingjobs/scale": workersOnly, "trainingjobs/status": noSpec},
-	"trainingjob-carried-status":   {"trainingjobs/scale": workersOnly, "trainingjobs/status": noSpec},
-	"trainingjob-default-queue":    {"trainingjobs/scale": "none is created", "trainingjobs/status": "none is created"},
-	"trainingjob-confine-pods":     {"pods/*": "trainingjob-confine-children refuses all subresources"},
+	"trainingjob-scaler": {
+		"trainingjobs/status": "it makes no pods", "pytorchjobs/status": noSpec, "paddlejobs/status": noSpec, "jaxjobs/status": noSpec,
+	},
+	"trainingjob-queued":         {"trainingjobs/scale": workersOnly, "trainingjobs/status": noSpec},
+	"trainingjob-queued-size":    {"trainingjobs/scale": "the adapter suspends the job a moment later, as docs/kueue.md says", "trainingjobs/status": noSpec},
+	"trainingjob-queued-orphans": {"trainingjobs/scale": workersOnly, "trainingjobs/status": noSpec},
+	"trainingjob-carried-status": {"trainingjobs/scale": workersOnly, "trainingjobs/status": noSpec},
+	"trainingjob-default-queue":  {"trainingjobs/scale": "none is created", "trainingjobs/status": "none is created"},
+	"trainingjob-confine-pods":   {"pods/*": "trainingjob-confine-children refuses all subresources"},
 }
 
 const (
