@@ -55,18 +55,24 @@ func TestTheNodeOfAPodThatIsGoneIsReadFromTheAPIServer(t *testing.T) {
 	well, tainted := inventoryNodes(1, 0), inventoryNodes(1, 0)
 	tainted[0].Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService, Effect: corev1.TaintEffectNoExecute}}
 	job := builder.Job("j", builder.Workers(1))
+	gone := builder.SeenGone("worker", 0, builder.On(well[0].Name))
 	for name, c := range map[string]struct {
-		pod  builder.SnapshotOption
-		want []string
+		pod   builder.SnapshotOption
+		since time.Duration
+		want  []string
 	}{
-		"it is there": {builder.Running("worker", 0, builder.On(well[0].Name)), nil},
-		"it has gone": {builder.SeenGone("worker", 0, builder.On(well[0].Name)), []string{well[0].Name}},
+		"it is there":                  {builder.Running("worker", 0, builder.On(well[0].Name)), 0, nil},
+		"it has gone":                  {gone, 0, []string{well[0].Name}},
+		"it has gone, and is evidence": {gone, 10 * time.Second, nil}, // no read in each pass
 	} {
 		t.Run(name, func(t *testing.T) {
 			cl, _ := refusing()
 			cl.options.WatchNodes, cl.options.LostAfter = true, time.Minute
 			cl.client, cl.live = inventory{nodes: well}, inventory{nodes: tainted}
 			o := builder.Snapshot(job, c.pod).Observed
+			for i := range o.Gone {
+				o.Gone[i].EndSeen = o.Now.Add(-c.since)
+			}
 			if err := cl.addNodes(t.Context(), &o); err != nil {
 				t.Fatal(err)
 			}

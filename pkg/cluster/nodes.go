@@ -48,12 +48,14 @@ func (c *Cluster) addNodes(ctx context.Context, o *state.Observed) error {
 // absentFor is how long the API server's answer counts that the node of a pod does not exist. Users can forge pods, and each change of one is a pass.
 const absentFor = 30 * time.Second
 
-// node returns the node of that name, from the API server if the cache lacks it, or if it had a pod that is gone: its changes, such as a taint, are
-// maybe not in the cache yet.
+// newFor is how long after a pod is gone the changes of its node, such as a taint, are maybe not in the cache yet.
+const newFor = 5 * time.Second
+
+// node returns the node of that name, from the API server if the cache lacks it, or if it had a pod that is gone since a moment.
 func (c *Cluster) node(ctx context.Context, o *state.Observed, name string) (*corev1.Node, error) {
 	var cached, live corev1.Node // the cached node must not be overwritten
 	err := c.client.Get(ctx, client.ObjectKey{Name: name}, &cached, client.UnsafeDisableDeepCopy)
-	hadOne, pods := len(podsOn(name, o.Gone)) > 0, podsOn(name, o.Pods, o.Former)
+	hadOne, pods := slices.ContainsFunc(o.Gone, func(p state.Pod) bool { return p.Node == name && p.CanRun() && o.Now.Sub(p.EndSeen) < newFor }), podsOn(name, o.Pods, o.Former)
 	until := c.memo(o.Job, nil).absent
 	wasAbsent := !slices.ContainsFunc(pods, func(pod types.UID) bool { return !o.Now.Before(until[pod]) })
 	if !hadOne && (wasAbsent || !apierrors.IsNotFound(err)) {
