@@ -55,7 +55,8 @@ const newFor = 5 * time.Second
 func (c *Cluster) node(ctx context.Context, o *state.Observed, name string) (*corev1.Node, error) {
 	var cached, live corev1.Node // the cached node must not be overwritten
 	err := c.client.Get(ctx, client.ObjectKey{Name: name}, &cached, client.UnsafeDisableDeepCopy)
-	hadOne, pods := slices.ContainsFunc(o.Gone, func(p state.Pod) bool { return p.Node == name && p.CanRun() && o.Now.Sub(p.EndSeen) < newFor }), podsOn(name, o.Pods, o.Former)
+	wentNow := func(p state.Pod) bool { return p.Node == name && p.CanRun() && o.Now.Sub(p.EndSeen) < newFor }
+	hadOne, pods := slices.ContainsFunc(o.Gone, wentNow), podsOn(name, o.Pods, o.Former)
 	until := c.memo(o.Job, nil).absent
 	wasAbsent := !slices.ContainsFunc(pods, func(pod types.UID) bool { return !o.Now.Before(until[pod]) })
 	if !hadOne && (wasAbsent || !apierrors.IsNotFound(err)) {
