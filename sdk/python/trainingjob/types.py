@@ -265,8 +265,8 @@ class RunPolicy(TypedDict, total=False):
     startupDeadlineSeconds: int
     """startupDeadlineSeconds is the maximum time until all replicas of an attempt run, from the creation of its
     first pod. A time when a quota refuses all pods does not count, nor does the time of preflight checks of
-    replicas that the job needs. Replacements of replicas do not move it. After it the job restarts for a failure of
-    cause Startup. At most 10 years. Default: none."""
+    replicas that the job needs. Replacements of replicas do not move it, but the one after a preflight check that
+    failed. After it the job restarts for a failure of cause Startup. At most 10 years. Default: none."""
 
     ttlSecondsAfterFinished: int
     """ttlSecondsAfterFinished deletes the job with all its pods this many seconds after it finished, at most 10
