@@ -27,10 +27,10 @@ func TestEveryDoorHasItsFences(t *testing.T) {
 		known = append(known, name[1])
 	}
 	if diff := cmp.Diff(sorted(known), annotations); diff != "" || len(known) < 15 {
-		t.Errorf("annotations of the API, and those of the table (-API +table):\n%s", diff)
+		t.Errorf("annotations that only the API or only the table names (-API +table):\n%s", diff)
 	}
 	if diff := cmp.Diff(watched(t), kinds); diff != "" {
-		t.Errorf("kinds that the roles allow to watch, and those of the table (-roles +table):\n%s", diff)
+		t.Errorf("kinds that only the roles allow to watch, or only the table names (-roles +table):\n%s", diff)
 	}
 }
 
@@ -67,7 +67,7 @@ func watched(t *testing.T) []string {
 	return sorted(kinds)
 }
 
-// doors returns the names in the first cells of a table, of which no cell is empty.
+// doors returns the names in the first column of a table. Every cell must have a text.
 func doors(t *testing.T, table string) []string {
 	t.Helper()
 	names, quota := []string{}, read(t, "../manifests/tenant/quota.yaml")

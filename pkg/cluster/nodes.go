@@ -51,12 +51,12 @@ const absentFor = 30 * time.Second
 // newFor is how long after a pod is gone the changes of its node, such as a taint, are maybe not in the cache yet.
 const newFor = 5 * time.Second
 
-// node returns the node of that name, from the API server if the cache lacks it, or if it had a pod that is gone since a moment.
+// node returns the node of that name, from the API server if the cache lacks it, or if a pod on it has just gone.
 func (c *Cluster) node(ctx context.Context, o *state.Observed, name string) (*corev1.Node, error) {
 	var cached, live corev1.Node // the cached node must not be overwritten
 	err := c.client.Get(ctx, client.ObjectKey{Name: name}, &cached, client.UnsafeDisableDeepCopy)
 	wentNow := func(p state.Pod) bool { return p.Node == name && p.CanRun() && o.Now.Sub(p.EndSeen) < newFor }
-	hadOne, pods := slices.ContainsFunc(o.Gone, wentNow), podsOn(name, o.Pods, o.Former)
+	hadOne, pods := slices.ContainsFunc(o.Gone, wentNow), podsOn(name, o.Pods, o.Former, o.Gone)
 	until := c.memo(o.Job, nil).absent
 	wasAbsent := !slices.ContainsFunc(pods, func(pod types.UID) bool { return !o.Now.Before(until[pod]) })
 	if !hadOne && (wasAbsent || !apierrors.IsNotFound(err)) {

@@ -191,7 +191,7 @@ func firstEnd(s *state.Snapshot) time.Time {
 // pods of all running ones have the file of requests. It does not check that every other pod runs: the cached pods may be older than the status.
 //
 // Pods from before progress.checkpointGraceSeconds was set do not have the file. A rank without it trains on, and the checkpoint of
-// the others is incomplete. Roles that the training does not need need not save.
+// the others is incomplete. Only roles that the training needs save.
 func canSave(s *state.Snapshot) bool {
 	reporter := s.Reporter()
 	isDone := reporter != nil && (reporter.State == state.Succeeded || s.Now.Before(s.NextStart(reporter.Slot)))
