@@ -2,6 +2,7 @@ package invariant
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,9 +94,9 @@ func (c *Checker) isWell(before *v1alpha1.TrainingJob, d *operator.Decision) boo
 	return is(before, v1alpha1.ConditionRunning) && d.From.Generation == before.Generation && well == total(&d.From.Spec)
 }
 
-// isUnasked reports whether the pod cannot be asked for a checkpoint, as it was made before its job gave it time. Evaluators are not waited for.
+// isUnasked reports whether the pod cannot be asked for a checkpoint, as it was made before its job gave it time. Evaluators and a Custom job's own roles are not waited for.
 func isUnasked(pod *corev1.Pod, slot state.Slot) bool {
-	return slot.Role != v1alpha1.Evaluator && !wasGiven(pod, v1alpha1.EnvStopFile)
+	return slot.Role != v1alpha1.Evaluator && slices.Contains(v1alpha1.Roles, slot.Role) && !wasGiven(pod, v1alpha1.EnvStopFile)
 }
 
 // hasEnded reports whether a container of the pod has.
