@@ -39,7 +39,7 @@ func packedOf(t *testing.T, job *Job) *unstructured.Unstructured {
 func TestTheCacheKeepsAtMostAShortTextOfAJob(t *testing.T) {
 	for name, c := range map[string]struct {
 		arguments int
-		most      uint64 // bytes for each job
+		most      int64 // bytes for each job
 	}{"short": {100, 4 << 10}, "just short enough": {7_000, 40 << 10}, "long": {30_000, 4 << 10}} {
 		const jobs = 100
 		job, kept := withArguments(t, c.arguments), make([]*unstructured.Unstructured, jobs)
@@ -55,11 +55,13 @@ func TestTheCacheKeepsAtMostAShortTextOfAJob(t *testing.T) {
 	}
 }
 
-func heap() uint64 {
+// heap returns the bytes that are in use. The second collection frees what pools and finalizers held in the first.
+func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()
+	runtime.GC()
 	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
+	return int64(m.HeapAlloc)
 }
 
 // What the cache keeps, and what the API server has, is the same job.
