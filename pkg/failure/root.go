@@ -86,6 +86,8 @@ func placeOf(f *v1alpha1.Failure, sharing int64) []int64 {
 	switch {
 	case !IsFailure(cause):
 		second = math.MaxInt64
+	case f.Reason == v1alpha1.ReasonVanished: // before this process of the operator began
+		second = 0
 	case words >= lostEarly:
 		second = f.Time.Add(followsWithin).Unix()
 	}

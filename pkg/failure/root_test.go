@@ -86,7 +86,7 @@ func TestOneIncident(t *testing.T) {
 		{"a fatal exit among replicas of their own stays among them",
 			custom, seen(failed("worker", 0, 1, 1), failed("worker", 1, 126, 2)), "worker-0 Retryable Replica charged, worker-1 Fatal"},
 		{"a lost pod and a failed one are charged by their own causes", custom, seen(builder.Gone("worker", 0), failed("worker", 1, 1, 1)),
-			"worker-1 Retryable Replica charged, worker-0 Infrastructure Replica free"},
+			"worker-0 Infrastructure Replica free, worker-1 Retryable Replica charged"},
 	})
 }
 

@@ -155,7 +155,9 @@ func checkOrders(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
 
 // waitsForOneWithoutNode reports whether the program of a rank has ended while another rank of the collective never ran and has no node.
 func waitsForOneWithoutNode(s *state.Snapshot, o *failure.Incident) bool {
-	if o.ExitCode == nil || !state.IsMember(&s.Job.Spec, o.Role) || s.Job.Spec.Elastic != nil {
+	p := s.Replica(failure.SlotOf(&o.Failure)).Pod
+	isExit := p != nil && p.Exit != nil && p.Exit.Reason == o.Reason // a rule may call a loss a failure
+	if !isExit || !state.IsMember(&s.Job.Spec, o.Role) || s.Job.Spec.Elastic != nil {
 		return false
 	}
 	return s.Any(func(r *state.Replica) bool {
