@@ -1,6 +1,7 @@
 package failure
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -106,11 +107,6 @@ func applyRule(job *v1alpha1.TrainingJob, incident *Incident, p *state.Pod) {
 	if r.Cause == v1alpha1.CauseFatal {
 		incident.FailedBy = &n
 	}
-	if r.Cause != "" {
-		incident.Cause = r.Cause
-	}
+	incident.Cause, incident.Scope = cmp.Or(r.Cause, incident.Cause), cmp.Or(r.Scope, incident.Scope)
 	incident.RuleMade = IsLoss(incident.Cause) && !wasLoss
-	if r.Scope != "" {
-		incident.Scope = r.Scope
-	}
 }
