@@ -3,6 +3,7 @@
 package chaos
 
 import (
+	"net/http"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -28,4 +29,36 @@ var _ = Describe("The control plane", func() {
 		Expect(o.Ended).NotTo(BeClosed(), "the operator has ended")
 		Expect(o.panics()).To(BeEmpty())
 	})
+
+	It("has no space in etcd for a while, and the jobs end as they should", func() {
+		p := newPlace()
+		o := startOperator(p.namespace)
+		DeferCleanup(o.Kill)
+		p.submit(cast(scaled(21, 140))...)
+		for range scaled(1, 3) {
+			p.harm.begin(scaled(60*time.Millisecond, 30*time.Millisecond))
+			p.harm.goesOn(scaled(10, 40))
+			p.harm.stop() // what it asks for in vain it would not ask for again
+			before := refused(o)
+			makeSpace := lab.fill()
+			Eventually(func() int { return refused(o) - before }).WithPolling(time.Second).
+				Should(BeNumerically(">=", scaled(20, 100)), "etcd takes what the operator writes")
+			makeSpace()
+			lab.restart("kwok", 0) // it does not repeat what failed meanwhile, as a kubelet does, but it begins with all pods anew
+		}
+		p.conclude(scaled(2*time.Minute, 3*time.Minute))
+		say("%d requests were refused", refused(o))
+		Expect(o.Ended).NotTo(BeClosed(), "the operator has ended")
+		Expect(o.panics()).To(BeEmpty())
+	})
 })
+
+// refused returns how many requests of the operator the API server could not serve.
+func refused(o *operator) (n int) {
+	for _, r := range requests()[o.user] {
+		if r.ResponseStatus.Code >= http.StatusInternalServerError {
+			n++
+		}
+	}
+	return n
+}

@@ -82,6 +82,26 @@ func (l *laboratory) compact(revision int64) {
 	l.ask("/v3/kv/compaction", map[string]any{"revision": revision, "physical": true}, nil)
 }
 
+// fill makes etcd refuse all writes, as it does when its space is used up, until makeSpace.
+func (l *laboratory) fill() (makeSpace func()) {
+	GinkgoHelper()
+	set := func(action string) {
+		GinkgoHelper()
+		l.ask("/v3/maintenance/alarm", map[string]any{"action": action, "alarm": "NOSPACE"}, nil)
+		say("etcd's alarm for its space: %s", action)
+	}
+	set("ACTIVATE")
+	full := true
+	makeSpace = func() {
+		if full {
+			set("DEACTIVATE")
+			full = false
+		}
+	}
+	DeferCleanup(makeSpace)
+	return makeSpace
+}
+
 // ask puts a question to etcd's JSON interface.
 func (l *laboratory) ask(path string, question map[string]any, answer any) {
 	GinkgoHelper()
