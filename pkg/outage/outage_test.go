@@ -2,11 +2,14 @@ package outage
 
 import (
 	"context"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,7 +18,9 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
 )
 
 // apiServer is an API server that can be away: its address then refuses connections.
@@ -185,6 +190,44 @@ func TestAProgramWaitsForAnAPIServerThatIsAwayAndThenForOneThatIsNotReady(t *tes
 		t.Fatalf("the address of the probes is not free for the manager: %v", err)
 	}
 	_ = listener.Close()
+}
+
+// The API server has a certificate of a new authority, which the kubelet writes into the pod a minute later.
+func TestAProgramThatWaitsFindsTheNewCA(t *testing.T) {
+	api := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(api.Close)
+	file, logged := filepath.Join(t.TempDir(), "ca.crt"), &lines{}
+	write := func(authority []byte) {
+		t.Helper()
+		if err := os.WriteFile(file, authority, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	former, _, err := cert.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(former)
+	config := &rest.Config{Host: api.URL, TLSClientConfig: rest.TLSClientConfig{CAFile: file}}
+	s, err := New(config, logged.logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.Wait(t.Context(), "") }()
+	eventually(t, "the log names the unknown authority", func() bool { return strings.Contains(logged.String(), "unknown authority") })
+	write(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: api.Certificate().Raw}))
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("it waits on although the file has the new authority")
+	}
+	if _, err := discovery.NewDiscoveryClientForConfigOrDie(config).ServerVersion(); err != nil && strings.Contains(err.Error(), "authority") {
+		t.Errorf("what the program builds afterwards has the former authority: %v", err)
+	}
 }
 
 func TestAProgramDoesNotWaitForAnAPIServerThatAnswers(t *testing.T) {

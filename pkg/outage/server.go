@@ -1,7 +1,10 @@
 package outage
 
 import (
+	"cmp"
 	"context"
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -24,7 +27,7 @@ const (
 
 // Server is the API server that a program works with.
 type Server struct {
-	host     string
+	config   *rest.Config
 	rest     rest.Interface
 	log      logr.Logger
 	patience time.Duration
@@ -36,11 +39,21 @@ type Server struct {
 
 // New returns the API server of a configuration. It sends nothing.
 func New(config *rest.Config, log logr.Logger) (*Server, error) {
-	client, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("reading the API server's address: %w", err)
+	s := &Server{config: rest.CopyConfig(config), log: log, patience: patience, failed: make(chan struct{}, 1)}
+	if s.config.Proxy == nil {
+		s.config.Proxy = http.ProxyFromEnvironment // client-go shares transports without it, and reads the CA's file of a shared one every 5 minutes
 	}
-	return &Server{host: config.Host, rest: client.RESTClient(), log: log, patience: patience, failed: make(chan struct{}, 1)}, nil
+	return s, s.connect()
+}
+
+// connect reads the credentials and the CA from their files.
+func (s *Server) connect() error {
+	client, err := discovery.NewDiscoveryClientForConfig(s.config)
+	if err != nil {
+		return fmt.Errorf("reading the API server's address: %w", err)
+	}
+	s.rest = client.RESTClient()
+	return nil
 }
 
 // Needs makes Wait wait until the API server serves the group and version: a CRD that was just applied is not served yet.
@@ -87,6 +100,9 @@ func (s *Server) get(ctx context.Context, path string) (code int, body string, e
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	raw, err := s.rest.Get().AbsPath(path).MaxRetries(0).Do(ctx).StatusCode(&code).Raw()
+	if errors.As(err, new(x509.UnknownAuthorityError)) { // the next question finds the CA that has replaced it
+		err = cmp.Or(s.connect(), err)
+	}
 	return code, string(raw), err
 }
 
@@ -151,7 +167,7 @@ func (s *Server) endure(ctx context.Context) error {
 			return nil
 		}
 		if time.Since(begin) > s.patience {
-			return fmt.Errorf("no answer from the API server at %s for %s: %w; this process ends, the next one waits", s.host, s.patience, err)
+			return fmt.Errorf("no answer from the API server at %s for %s: %w; this process ends, the next one waits", s.config.Host, s.patience, err)
 		}
 		if !pause(ctx, pollEvery) {
 			return nil

@@ -17,7 +17,7 @@ func (s *Server) Wait(ctx context.Context, healthAddress string) error {
 		return nil
 	}
 	probes := &probes{}
-	probes.set(s.host, err)
+	probes.set(s.config.Host, err)
 	stop, err := probes.serve(healthAddress)
 	if err != nil {
 		return err
@@ -37,13 +37,13 @@ func (s *Server) poll(ctx context.Context, probes *probes) {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			s.log.Info("the API server is ready", "server", s.host, "waited", time.Since(begin).Round(time.Second).String())
+			s.log.Info("the API server is ready", "server", s.config.Host, "waited", time.Since(begin).Round(time.Second).String())
 			return
 		case time.Since(logged) >= logEvery:
 			logged = time.Now()
-			s.log.Info("waiting for the API server", "server", s.host, "waited", time.Since(begin).Round(time.Second).String(), "error", err.Error())
+			s.log.Info("waiting for the API server", "server", s.config.Host, "waited", time.Since(begin).Round(time.Second).String(), "error", err.Error())
 		}
-		probes.set(s.host, err)
+		probes.set(s.config.Host, err)
 		if !pause(ctx, pollEvery) {
 			return
 		}
