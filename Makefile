@@ -136,6 +136,11 @@ bin/licenses: $(wildcard .ci/trust/licenses/*.go) .ci/trust/go.mod
 vulncheck: ## report the known vulnerabilities of code that the programs call, and fail if there are more than in BASE, or any with BASE= (GOVULNDB: the database; jq, curl)
 	.ci/vulncheck $(BASE)
 
+.PHONY: outdated
+outdated: ## list which modules in the operator and the plug-in have newer versions
+	go list -e -m -u -f '{{with .Update}}{{$$.Path}} {{$$.Version}}, newest {{.Version}}{{end}}' \
+		$$(go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}' ./cmd/operator ./cmd/kubectl-tj | sort -u) | grep . || echo "all are the newest"
+
 .PHONY: fuzz
 fuzz: ## look for FUZZTIME in each fuzz target for words and names of others that break a status, an Event or a pod
 	.ci/fuzz $(FUZZTIME)
