@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -138,15 +140,16 @@ func lateFailure(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) *
 func endedItself(incident *v1alpha1.Incident, p *state.Pod) bool {
 	before := incident.RestartTime.Sub(p.Exit.Time.Truncate(time.Second))
 	byTerm := p.Exit.Code == 128+15 || strings.Contains(p.Exit.Message, "Signal 15 (SIGTERM)") // which an agent of torchrun shows of its ranks
-	isBefore := before > time.Second && before <= clocksAgree && !byTerm && incident.ExitCode != nil
+	isPrompt := p.EndSeen.IsZero() || p.EndSeen.Sub(p.Exit.Time) <= reportedWithin             // else its clock is slow
+	isBefore := before > time.Second && before <= clocksAgree && isPrompt && !byTerm && incident.ExitCode != nil
 	return !wasToldToEnd(p) || p.Exit.Reason == outOfMemory || wasEvicted(p) || isBefore
 }
 
 // wasToldToEnd reports whether the pod's process got a request to end: by a deletion, or for another process in the same pod.
 func wasToldToEnd(p *state.Pod) bool { return p.Left || !p.Deleted.IsZero() }
 
-// asEnded returns the pod without the deletion and the disruption that came after its failure: neither is its cause. A drain, for example,
-// also marks and deletes pods that have finished.
+// asEnded returns the pod without the deletion, the disruption and the loss of its node that came after its failure: none is its cause. A drain, for
+// example, also marks and deletes pods that have finished.
 //
 //	exit ---------> incident ---------> restart: the operator deletes the pod ---------> now
 //	       a disruption here counts if it        a deletion from here on is the
@@ -156,8 +159,14 @@ func asEnded(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) state
 	if !p.Deleted.Before(incident.RestartTime.Time) {
 		q.Deleted = time.Time{}
 	}
-	if p.Exit != nil && !isInTime(s, p.Disruption.Reason, p.Disruption.Time, beginOf(s, incident)) {
+	if p.Exit == nil {
+		return q
+	}
+	if !isInTime(s, p.Disruption.Reason, p.Disruption.Time, beginOf(s, incident)) {
 		q.Disruption = state.Trouble{}
+	}
+	if node, _ := s.NodeTrouble(p); !isInTime(s, node.Lost.Reason, node.Since, beginOf(s, incident)) { // a side-car ran until then
+		q.Phase = corev1.PodFailed
 	}
 	return q
 }
@@ -201,6 +210,9 @@ func isKnown(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) bool 
 		return other.Pod == p.Name && other.Pod != incident.Pod && other.Attempt == incident.Attempt
 	})
 }
+
+// reportedWithin is how late a busy kubelet reports an end.
+const reportedWithin = 5 * time.Second
 
 // clocksAgree is by how much a node's clock may differ from the operator's, with the time that a report takes, for its times to count.
 const clocksAgree = 10 * time.Second

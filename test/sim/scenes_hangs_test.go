@@ -131,9 +131,10 @@ func (d *drill) crashAtTeardown(r *run) {
 	first, restarts := r.pod(rankZero(r.Job())), r.Job().Status.Restarts
 	r.Exit(others[0], 0, "")
 	r.step()
+	isLate := r.pod(slotOf(others[0])).Status.Phase == corev1.PodRunning // its kubelet reports the success too late
 	r.Exit(others[1], 137, "")
 	switch r.step(); {
-	case r.EndedItself(first): // it has followed, and the job restarts
+	case r.EndedItself(first) || isLate && r.Job().Status.Restarts > restarts: // rank 0 has followed, and the job restarts
 		d.until(r, restartsWithin, func(s *v1alpha1.TrainingJobStatus) bool { return s.Restarts > restarts })
 		d.trains(r)
 	case r.Job().Status.Restarts > restarts:
