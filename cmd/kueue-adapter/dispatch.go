@@ -32,6 +32,11 @@ const recheckDispatched = 10 * time.Second
 func (q *quotas) lookDispatched(ctx context.Context, j *trainingJob, all []kueue.Workload) (wrote bool, err error) {
 	now := time.Now()
 	isAway := j.IsSuspended() && !j.isFinished() && !isInCluster(all) && (!j.IsActive() || !now.Before(endsBy(j, all, now)))
+	if isAway {
+		if wrote, err := q.change(ctx, j, j.carry); wrote || err != nil { // it may have restarted since the write that suspended it
+			return wrote, err
+		}
+	}
 	if isAway && !j.isPaused() {
 		if wrote, err := q.endFormer(ctx, j, all); wrote || err != nil {
 			return wrote, err
@@ -40,21 +45,7 @@ func (q *quotas) lookDispatched(ctx context.Context, j *trainingJob, all []kueue
 	if err := q.activateAll(ctx, j, all); err != nil || !isAway {
 		return false, err
 	}
-	if wrote, err := q.carryAnew(ctx, j, now); wrote || err != nil {
-		return wrote, err
-	}
 	return q.showWait(ctx, j, now)
-}
-
-// carryAnew writes the carried status of a waiting job again from its status, if no worker cluster would read it. A former version wrote
-// longer ones.
-func (q *quotas) carryAnew(ctx context.Context, j *trainingJob, now time.Time) (wrote bool, err error) {
-	if _, err := state.ParseCarried(j.Annotations[v1alpha1.AnnotationCarriedStatus], now); err == nil {
-		return false, nil
-	}
-	before := (*v1alpha1.TrainingJob)(j).DeepCopy()
-	j.carry()
-	return writeChange(ctx, q.client, j, before)
 }
 
 // endFormer deletes the Workload of an earlier dispatch; Kueue's controller makes the next one. A worker cluster that was lost and returns has a

@@ -89,7 +89,7 @@ func TestADispatchedJobInNoClusterSaysSoAndKeepsItsCounts(t *testing.T) {
 			if job.Status.Attempt != 3 || job.Status.Restarts != 4 {
 				t.Errorf("attempt %d, %d restarts", job.Status.Attempt, job.Status.Restarts)
 			}
-			if workload.IsActive(w) == c.wantInactive {
+			if w != nil && workload.IsActive(w) == c.wantInactive { // the Workload of a cluster that has let the job go is deleted
 				t.Errorf("the Workload is active: %v", workload.IsActive(w))
 			}
 		})
@@ -164,5 +164,36 @@ func TestAStatusThatIsTooLongIsCarriedAnew(t *testing.T) {
 	carried, err := state.ParseCarried(job.Annotations[v1alpha1.AnnotationCarriedStatus], time.Now())
 	if err != nil || carried == nil || carried.Attempt != 3 || carried.Restarts != 4 {
 		t.Errorf("it carries %+v, error %v", carried, err)
+	}
+}
+
+// The worker cluster restarts the job while its suspension is on the way there, or the manifest that suspends it has other templates.
+func TestADispatchedJobCarriesItsLastAttemptFromAClusterThatHasLetItGo(t *testing.T) {
+	const atSuspension = `{"replicas":0,"readyReplicas":0,"attempt":2,"restarts":2,"startTime":"2026-01-01T00:00:00Z"}`
+	carried := func(text string) change {
+		return func(j *v1alpha1.TrainingJob) {
+			metav1.SetMetaDataAnnotation(&j.ObjectMeta, v1alpha1.AnnotationCarriedStatus, text)
+		}
+	}
+	for name, c := range map[string]change{
+		"Kueue stops it, and it restarts once more": all(stopped, carried(atSuspension)),
+		"a user stops it, and it restarts":          all(stopped, paused, carried(atSuspension)),
+		"GitOps replaces all of it":                 all(stopped, paused),
+	} {
+		t.Run(name, func(t *testing.T) {
+			job, w := admitted(t, dispatched, c, running(0))
+			evicted(w, time.Second)
+			job, w = after(t, cluster(t, interceptor.Funcs{SubResourcePatch: patchWhole}, job, w), job)
+			next, err := state.ParseCarried(job.Annotations[v1alpha1.AnnotationCarriedStatus], time.Now())
+			if err != nil || next == nil || next.Attempt != 3 || next.Restarts != 4 {
+				t.Errorf("it carries %+v, error %v; its last cluster ran attempt 3 after 4 restarts", next, err)
+			}
+			if got := (*trainingJob)(job).dispatchName(); got != "after-attempt-3" {
+				t.Errorf("its next Workload's templates are called %q", got)
+			}
+			if w != nil && w.DeletionTimestamp.IsZero() && workload.IsActive(w) {
+				t.Error("the Workload of the earlier dispatch is active")
+			}
+		})
 	}
 }

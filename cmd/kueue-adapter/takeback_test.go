@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -25,9 +24,6 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// histories is the number of random orders of writes; each has historySteps of them.
-const histories, historySteps = 100, 12
-
 // The patches of kubectl tj suspend and kubectl tj resume.
 const (
 	tjSuspend     = `{"metadata": {"annotations": {"trainingjob.dev/queue-paused": "true"}}, "spec": {"suspend": true}}`
@@ -37,7 +33,7 @@ const (
 
 // world is one elastic job of 4 workers in a queue with quota for 2. Its flavor has node labels and a taint.
 type world struct {
-	*testing.T
+	*rapid.T
 	client.Client
 	adapter *reconciler
 	users   v1alpha1.TrainingJobSpec
@@ -46,14 +42,14 @@ type world struct {
 	history  []string
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, drawn *rapid.T) *world {
 	job := waiting(replicas(v1alpha1.Worker, 4, func(r *v1alpha1.ReplicaSpec) {
 		r.Template.Labels, r.Template.Spec.NodeSelector = map[string]string{"team": "a"}, map[string]string{"disk": "ssd"}
 	}), elastic(2, 8), gpus(1))
 	job.Namespace, job.UID, job.Labels = "n", "u", map[string]string{queue: "q"}
 	flavor := &kueue.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}, Spec: kueue.ResourceFlavorSpec{
 		NodeLabels: map[string]string{"pool": "gpu"}, Tolerations: []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}}}
-	w := &world{T: t, users: *job.Spec.DeepCopy(), isWanted: true}
+	w := &world{T: drawn, users: *job.Spec.DeepCopy(), isWanted: true}
 	w.Client = cluster(t, interceptor.Funcs{SubResourcePatch: applyStatus}, job, flavor, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 	generic, err := jobframework.NewGenericReconcilerFactory(newJob)(t.Context(), w, nil, events.NewFakeRecorder(1000))
 	if err != nil {
@@ -229,33 +225,30 @@ func TestAJobDoesWhatItsUserWroteLastInAnyOrderOfWrites(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	for seed := range uint64(histories) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			random, w := rand.New(rand.NewPCG(seed, 0)), newWorld(t)
-			if seed%2 == 0 {
-				w.settles() // it runs
-			}
-			for range historySteps {
-				name := names[random.IntN(len(names))]
-				w.history = append(w.history, name)
-				writers[name](w)
-				load := w.workload()
-				if (*trainingJob)(w.job()).IsActive() && (load == nil || !workload.HasQuotaReservation(load)) {
-					t.Fatalf("its pods run without quota after %s", strings.Join(w.history, ", "))
-				}
-			}
+	rapid.Check(t, func(drawn *rapid.T) {
+		w := newWorld(t, drawn)
+		if rapid.Bool().Draw(drawn, "it runs") {
 			w.settles()
-			job, load := w.job(), w.workload()
-			isAdmitted := load != nil && workload.IsAdmitted(load)
-			if job.Spec.IsSuspended() == w.isWanted || isAdmitted != w.isWanted || (*trainingJob)(job).isPaused() == w.isWanted {
-				t.Errorf("wanted %v: suspended %v, admitted %v, annotations %v, after %s",
-					w.isWanted, job.Spec.IsSuspended(), isAdmitted, job.Annotations, strings.Join(w.history, ", "))
+		}
+		for _, name := range rapid.SliceOfN(rapid.SampledFrom(names), 1, 16).Draw(drawn, "writers") {
+			w.history = append(w.history, name)
+			writers[name](w)
+			load := w.workload()
+			if (*trainingJob)(w.job()).IsActive() && (load == nil || !workload.HasQuotaReservation(load)) {
+				w.Fatalf("its pods run without quota after %s", strings.Join(w.history, ", "))
 			}
-			if !isAdmitted {
-				w.hasTheUsersTemplates()
-			}
-		})
-	}
+		}
+		w.settles()
+		job, load := w.job(), w.workload()
+		isAdmitted := load != nil && workload.IsAdmitted(load)
+		if job.Spec.IsSuspended() == w.isWanted || isAdmitted != w.isWanted || (*trainingJob)(job).isPaused() == w.isWanted {
+			w.Errorf("wanted %v: suspended %v, admitted %v, annotations %v, after %s",
+				w.isWanted, job.Spec.IsSuspended(), isAdmitted, job.Annotations, strings.Join(w.history, ", "))
+		}
+		if !isAdmitted {
+			w.hasTheUsersTemplates()
+		}
+	})
 }
 
 // A user's kubectl tj suspend reaches the adapter as one write of the annotation and spec.suspend.

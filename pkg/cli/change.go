@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 const fieldOwner = client.FieldOwner("kubectl-tj")
@@ -64,6 +65,10 @@ func (t *tool) setSuspend(suspend bool) func(context.Context, *connection, *v1al
 			return fmt.Errorf("%s has finished (%s), so it cannot be %s: submit it as another job", nameOf(job), job.Status.Phase, did)
 		}
 		changed, err := c.target(ctx, job)
+		if err == nil && state.ServedJob(job) != nil && changed.GetLabels()[v1alpha1.LabelQueue] != "" {
+			byJob, failed := c.workloads(ctx, job.Namespace)
+			changed.workload, err = byJob[changed.GetUID()], failed
+		}
 		switch {
 		case err != nil:
 			return err
@@ -71,7 +76,7 @@ func (t *tool) setSuspend(suspend bool) func(context.Context, *connection, *v1al
 			fmt.Fprintf(t.Out, "%s/%s is %s already\n", changed.word, job.Name, did)
 			return nil
 		}
-		if err := c.set(ctx, changed, changed.suspension(suspend)...); err != nil {
+		if err := c.setSuspend(ctx, changed, suspend); err != nil {
 			return err
 		}
 		if queue := changed.GetLabels()[v1alpha1.LabelQueue]; queue != "" && !suspend {

@@ -151,7 +151,7 @@ func (c *connection) view(ctx context.Context, t *tool, job *v1alpha1.TrainingJo
 	if err != nil {
 		return nil, err
 	}
-	v := &story.View{Job: job, Pods: pods, Local: t.local, IsStopped: c.isStopped, Now: t.now()}
+	v := &story.View{Job: c.asQueued(ctx, job), Pods: pods, Local: t.local, IsStopped: c.isStopped, Now: t.now()}
 	if v.Events, err = c.eventsAbout(ctx, job); err != nil {
 		fmt.Fprintln(t.ErrOut, "Events are left out:", explain(err, t.flags))
 	} else if pod := v.SuspectPod(); pod != nil {

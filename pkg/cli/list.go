@@ -45,6 +45,9 @@ func (t *tool) listCommand() *cobra.Command {
 			if jobs, err = c.named(cmd.Context(), jobs, names); err != nil {
 				return err
 			}
+			if o.output == "" || o.output == "wide" {
+				c.showQueues(cmd.Context(), namespace, jobs)
+			}
 			return t.printJobs(jobs, o, namespace)
 		},
 	}

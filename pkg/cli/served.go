@@ -76,6 +76,8 @@ type target struct {
 	word string
 	// isSuspended is what the object itself requests.
 	isSuspended bool
+	// workload is the Workload by which Kueue queues a Kubeflow job; nil if there is none, or if no verb needs it.
+	workload *workload
 	// suspend and workers are the paths of fields.
 	suspend, workers []string
 }
@@ -125,8 +127,8 @@ type field struct {
 }
 
 // set changes fields of the object, if it is still the same one. A nil value removes the field.
-func (c *connection) set(ctx context.Context, t *target, fields ...field) error {
-	change := map[string]any{"metadata": map[string]any{"uid": string(t.GetUID())}}
+func (c *connection) set(ctx context.Context, o client.Object, fields ...field) error {
+	change := map[string]any{"metadata": map[string]any{"uid": string(o.GetUID())}}
 	for _, f := range fields {
 		if err := unstructured.SetNestedField(change, f.value, f.path...); err != nil {
 			return err
@@ -136,7 +138,7 @@ func (c *connection) set(ctx context.Context, t *target, fields ...field) error 
 	if err != nil {
 		return err
 	}
-	copied, _ := t.DeepCopyObject().(client.Object)
+	copied, _ := o.DeepCopyObject().(client.Object)
 	return c.kube.Patch(ctx, copied, client.RawPatch(types.MergePatchType, patch), fieldOwner)
 }
 
@@ -155,22 +157,28 @@ func (t *target) isQueued() bool {
 
 // isPaused reports whether a user has suspended the object.
 func (t *target) isPaused() bool {
+	if t.workload != nil {
+		return !t.workload.isActive()
+	}
 	if _, paused := t.GetAnnotations()[v1alpha1.AnnotationQueuePaused]; t.isQueued() {
 		return paused
 	}
 	return t.isSuspended
 }
 
-// suspension returns the fields that suspend or resume the object. A TrainingJob of a queue is paused, because only the queue starts it.
-func (t *target) suspension(suspend bool) []field {
+// setSuspend suspends or resumes the target. A TrainingJob of a queue is paused, and of a Kubeflow job in a queue the Workload, because only
+// the queue starts them.
+func (c *connection) setSuspend(ctx context.Context, t *target, suspend bool) error {
 	switch {
+	case t.workload != nil:
+		return c.activate(ctx, t.workload, !suspend)
 	case t.isQueued() && suspend:
-		return []field{{pausedPath, "true"}, {t.suspend, true}}
+		return c.set(ctx, t, field{pausedPath, "true"}, field{t.suspend, true})
 	case t.isQueued() && t.isSuspended:
-		return []field{{pausedPath, nil}, {requeuedPath, "true"}}
+		return c.set(ctx, t, field{pausedPath, nil}, field{requeuedPath, "true"})
 	case t.isQueued():
-		return []field{{pausedPath, nil}}
+		return c.set(ctx, t, field{pausedPath, nil})
 	default:
-		return []field{{t.suspend, suspend}}
+		return c.set(ctx, t, field{t.suspend, suspend})
 	}
 }

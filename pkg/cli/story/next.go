@@ -116,7 +116,7 @@ func next(v *View, s *state.Snapshot) []string {
 
 // howToStart returns how a suspended job starts: Kueue suspends the Kubeflow job of a served one.
 func howToStart(v *View) string {
-	if v.Served != nil && v.queue() != "" {
+	if v.Served != nil && v.queue() != "" && !isPaused(v.Job) {
 		return waitForQueue + v.queue()
 	}
 	return "Start it again: kubectl tj resume -n NS NAME"
