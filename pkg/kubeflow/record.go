@@ -45,22 +45,25 @@ func (r *reconciler) record(ctx context.Context, job *Job, next Status) error {
 		if c.Type == Failed || c.Type == Restarting {
 			kind = corev1.EventTypeWarning
 		}
-		r.events.Eventf(job.source, nil, kind, c.Reason, c.Type, "%s", c.Message)
+		r.emit(job, kind, c.Reason, c.Type, c.Message)
 	}
 	return nil
 }
 
 // note emits one Event with what does not hold as it did under Kubeflow's operator.
 func (r *reconciler) note(job *Job, served *Served) {
-	changed := served.changes()
-	if changed == "" {
-		return
+	if changed := served.changes(); changed != "" {
+		r.emit(job, corev1.EventTypeNormal, "Converted", "Converted", changed)
 	}
-	r.events.Eventf(job.source, nil, corev1.EventTypeNormal, "Converted", "Converted", "%s", changed)
 }
 
 func (r *reconciler) warn(job *Job, reason, message string) {
-	r.events.Eventf(job.source, nil, corev1.EventTypeWarning, reason, reason, "%s", state.Cut(message, state.MaxMessage))
+	r.emit(job, corev1.EventTypeWarning, reason, reason, message)
+}
+
+// emit emits an Event of at most as many bytes as the API server takes.
+func (r *reconciler) emit(job *Job, kind, reason, action, message string) {
+	r.events.Eventf(job.source, nil, kind, reason, action, "%s", state.KeepBeginning(message))
 }
 
 // deleteExpired deletes a finished job when its time to live is over. It returns how long that takes yet; 0 if the job stays.
