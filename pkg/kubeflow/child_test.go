@@ -118,6 +118,22 @@ func TestVariablesOfTheOperatorWinOverTheTemplates(t *testing.T) {
 	}
 }
 
+// A flag of Kubeflow's operator selects the scheduler of gangs, and no job does.
+func TestNoFieldOfAServedJobSelectsTheScheduler(t *testing.T) {
+	for name, manifest := range map[string]string{
+		"a queue":                pytorchJob + "  runPolicy: {schedulingPolicy: {queue: default, minAvailable: 2}}\n",
+		"a template's scheduler": strings.ReplaceAll(pytorchJob, "{spec: {", "{spec: {schedulerName: volcano, "),
+	} {
+		if scheduling := serve(t, manifest).Child.Spec.Scheduling; scheduling != nil && scheduling.Gang != "" {
+			t.Errorf("%s: gang %s, want the operator's", name, scheduling.Gang)
+		}
+	}
+	scheduling := serve(t, pytorchJob+"  runPolicy: {schedulingPolicy: {queue: default, minAvailable: 2}}\n").Child.Spec.Scheduling
+	if diff := cmp.Diff(&v1alpha1.Scheduling{Queue: "default", MinAvailable: ptr.To[int32](2)}, scheduling); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // The API server takes an Event of at most 1,024 bytes.
 func TestAnEventFitsIntoTheAPI(t *testing.T) {
 	job := read(t, pytorchJob)
