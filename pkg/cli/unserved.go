@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -47,11 +46,13 @@ func (c *connection) unserved(ctx context.Context, kind convert.Kind, name strin
 	if made := served.GetCreationTimestamp(); !made.IsZero() && time.Since(made.Time) < unseenAfter {
 		return fmt.Errorf("%s was created a moment ago and has no TrainingJob yet: try again", job)
 	}
-	text := fmt.Sprintf("%s has no TrainingJob, so no operator serves it: kubectl tj doctor shows the served kinds. An administrator adds %s to --kubeflow-kinds (docs/migrating.md)", job, kind.Name)
 	if warning := c.latestWarning(ctx, served); warning != "" {
-		text = fmt.Sprintf("%s has no TrainingJob. Its latest Event: %s", job, warning)
+		return fmt.Errorf("%s has no TrainingJob. Its latest Event: %s", job, warning)
 	}
-	return errors.New(text)
+	if found, _ := c.operators(ctx); isFlagged(found.own, kind) {
+		return fmt.Errorf("%s has no TrainingJob, although --kubeflow-kinds of the operator names its kind: kubectl tj doctor checks the operator, and its log has the cause", job)
+	}
+	return fmt.Errorf("%s has no TrainingJob, so no operator serves it: kubectl tj doctor shows the served kinds. An administrator adds %s to --kubeflow-kinds (docs/migrating.md)", job, kind.Name)
 }
 
 // unknownKubeflowJob returns the error about a Kubeflow job that does not exist.

@@ -125,6 +125,15 @@ func refusalReason(err error) string {
 	}
 }
 
+// Refusal returns the reason of the condition Stalled for an error that only a person can fix, and what it was about, with the API server's words. Both
+// are empty for any other error.
+func Refusal(err error) (reason, message string) {
+	if reason = refusalReason(err); reason != "" {
+		message = state.Printable(err.Error())
+	}
+	return reason, message
+}
+
 // refusalMessage describes the refusal, if possible with the API server's own message.
 func refusalMessage(err error) string {
 	var missing *missingRight

@@ -60,7 +60,9 @@ func (r *reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return ctrl.Result{RequeueAfter: wait}, err
 		}
 	}
-	return r.serve(ctx, job)
+	result, err := r.serve(ctx, job)
+	r.warnOfRefusal(job, err)
+	return result, err
 }
 
 // own returns the job; nil if it is gone or going, or if another controller runs it.

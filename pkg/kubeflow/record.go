@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainingjob/operator/pkg/cluster"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -59,6 +61,14 @@ func (r *reconciler) note(job *Job, served *Served) {
 
 func (r *reconciler) warn(job *Job, reason, message string) {
 	r.emit(job, corev1.EventTypeWarning, reason, reason, message)
+}
+
+// warnOfRefusal emits an Event if the API server has refused what the operator writes for the job: its user sees no TrainingJob, or no Service.
+func (r *reconciler) warnOfRefusal(job *Job, err error) {
+	if reason, message := cluster.Refusal(err); reason != "" {
+		action, _, _ := strings.Cut(message, ":") // it distinguishes Events with one reason
+		r.emit(job, corev1.EventTypeWarning, reason, action, message)
+	}
 }
 
 // emit emits an Event of at most as many bytes as the API server takes.

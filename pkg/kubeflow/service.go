@@ -101,7 +101,9 @@ func (r services) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	if wait := r.serviceDelay(child, &job.Status); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
-	return ctrl.Result{}, r.convergeServices(ctx, job, child)
+	err = r.convergeServices(ctx, job, child)
+	r.warnOfRefusal(job, err)
+	return ctrl.Result{}, err
 }
 
 // createLeaderService creates the leader's Service at once: all frameworks look for it first.
