@@ -37,7 +37,7 @@ func (c *connection) unserved(ctx context.Context, kind convert.Kind, name strin
 		return fmt.Errorf("%s %s", job, cause)
 	}
 	if other != nil {
-		return fmt.Errorf("%s is not served: TrainingJob %s has its name and does not belong to it. Delete one of them, or create one under another name", job, name)
+		return fmt.Errorf("%s is not served: %s has its name. Give one of them another name", job, state.HolderOf(v1alpha1.Kind, other))
 	}
 	if pod := c.podOfKubeflow(ctx, served); pod != "" {
 		return fmt.Errorf("%s has pods that no TrainingJob owns, such as %s: the job ends as they do, and a TrainingJob takes over when one of them fails. See kubectl get pods -n %s -l %s=%s",

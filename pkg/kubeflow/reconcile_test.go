@@ -269,3 +269,24 @@ func TestWhatTheAPIServerRefusesIsAnEventOfTheJob(t *testing.T) {
 		})
 	}
 }
+
+// Two kinds share the names of TrainingJobs.
+func TestAConflictNamesTheJobThatHoldsTheName(t *testing.T) {
+	for name, c := range map[string]struct {
+		owners []metav1.OwnerReference
+		want   string
+	}{
+		"of another kind":      {[]metav1.OwnerReference{{APIVersion: "kubeflow.org/v1", Kind: "TFJob", Name: "j", UID: "tf", Controller: ptr.To(true)}}, "TFJob j has this name"},
+		"a user's TrainingJob": {nil, "TrainingJob j has this name"},
+	} {
+		job, child := read(t, pytorchJob), serve(t, pytorchJob).Child
+		child.OwnerReferences = c.owners
+		r, _ := reconcilerOf(t, job, child)
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: job.key()}); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := <-r.events.(*events.FakeRecorder).Events, "Warning NameConflict "+c.want+": give one of them another name."; got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

@@ -40,6 +40,15 @@ func isTrainingJob(ref *metav1.OwnerReference) bool {
 	return ref.Kind == v1alpha1.Kind && ref.APIVersion == v1alpha1.GroupVersion.String()
 }
 
+// HolderOf returns the kind and the name of what controls the object, or else of the object itself, which is of that kind. To delete an object that another
+// one controls would harm that one.
+func HolderOf(kind string, o metav1.Object) string {
+	if controller := metav1.GetControllerOfNoCopy(o); controller != nil {
+		return controller.Kind + " " + controller.Name
+	}
+	return kind + " " + o.GetName()
+}
+
 // ServedJob returns the reference to the Kubeflow job that the TrainingJob serves; nil if it serves none. Clients of Kubeflow jobs walk the
 // controllers of pods, or their first owner, and stop at a kind that they do not know. So that job controls the children.
 func ServedJob(job *v1alpha1.TrainingJob) *metav1.OwnerReference {
