@@ -290,3 +290,19 @@ func TestAConflictNamesTheJobThatHoldsTheName(t *testing.T) {
 		}
 	}
 }
+
+func TestTheEndOfAJobIsOneEvent(t *testing.T) {
+	job := read(t, pytorchJob)
+	r, _ := reconcilerOf(t, job)
+	running := Status{Conditions: []Condition{{Type: Running, Status: corev1.ConditionTrue, Reason: "PyTorchJobRunning", Message: "PyTorchJob j is running."}}}
+	job.Status = running
+	next := Status{Conditions: slices.Clone(running.Conditions)}
+	next.set(Condition{Type: Succeeded, Status: corev1.ConditionTrue, Reason: "PyTorchJobSucceeded", Message: "PyTorchJob j is successfully completed."}, start)
+	if err := r.record(t.Context(), job, next); err != nil {
+		t.Fatal(err)
+	}
+	recorder := r.events.(*events.FakeRecorder)
+	if first := <-recorder.Events; len(recorder.Events) > 0 || !strings.Contains(first, "PyTorchJobSucceeded") {
+		t.Errorf("the Event %q and %d more", first, len(recorder.Events))
+	}
+}

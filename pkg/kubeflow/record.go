@@ -40,7 +40,8 @@ func (r *reconciler) record(ctx context.Context, job *Job, next Status) error {
 	}
 	r.counts.record(job, &next)
 	for _, c := range next.Conditions {
-		if known := job.Status.condition(c.Type); known != nil && known.Status == c.Status && known.Reason == c.Reason {
+		known := job.Status.condition(c.Type)
+		if known != nil && known.Reason == c.Reason && (known.Status == c.Status || c.Status == corev1.ConditionFalse) { // the job runs no longer: its end is the news
 			continue
 		}
 		kind := corev1.EventTypeNormal
