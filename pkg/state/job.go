@@ -18,18 +18,22 @@ import (
 const kubeflowVersion = "kubeflow.org/v1"
 
 // OwnerOf returns the reference to the TrainingJob that controls the object; nil if there is none. Beside a Kubeflow job of the same name, which
-// then controls the object, a plain reference is enough.
+// then controls the object, a plain reference is enough. So it is for an object that has the label of a Kubeflow job's children and no
+// controller: the Kubeflow job was deleted without them.
 func OwnerOf(o metav1.Object) *metav1.OwnerReference {
 	controller := metav1.GetControllerOfNoCopy(o)
-	if controller == nil || isTrainingJob(controller) {
+	switch {
+	case controller == nil:
+	case isTrainingJob(controller):
 		return controller
-	}
-	if controller.APIVersion != kubeflowVersion {
+	case controller.APIVersion != kubeflowVersion:
 		return nil
 	}
 	refs := o.GetOwnerReferences()
 	for i := range refs {
-		if isTrainingJob(&refs[i]) && refs[i].Name == controller.Name {
+		isBeside := controller != nil && refs[i].Name == controller.Name
+		isLeft := controller == nil && o.GetLabels()[v1alpha1.KubeflowLabelOperatorName] != ""
+		if isTrainingJob(&refs[i]) && (isBeside || isLeft) {
 			return &refs[i]
 		}
 	}
