@@ -108,7 +108,7 @@ func LifeNumber(job *v1alpha1.TrainingJob) string {
 }
 
 // EnvConflicts returns the names of the variables that the role's template sets although the operator would, sorted. A job that serves a Kubeflow
-// job has none: the conversion itself sets some, and its Event lists what the user set.
+// job has none: the conversion sets some, and removes the user's where Kubeflow's operator overwrites them.
 func EnvConflicts(job *v1alpha1.TrainingJob, slot state.Slot, env []corev1.EnvVar) []string {
 	if state.ServedJob(job) != nil {
 		return nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -130,6 +131,10 @@ func TestWhyAKubeflowJobIsNotServed(t *testing.T) {
 		InvolvedObject: corev1.ObjectReference{UID: "kubeflow-mnist"}, LastTimestamp: builder.Time(0),
 	}
 	foreign, _ := running("mnist", 1)
+	ofTFJob, _ := running("mnist", 1)
+	ofTFJob.OwnerReferences = []metav1.OwnerReference{{APIVersion: "kubeflow.org/v1", Kind: "TFJob", Name: "mnist", UID: "tf", Controller: ptr.To(true)}}
+	serving := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "trainingjob-system", Name: "o", Labels: map[string]string{"app.kubernetes.io/name": "trainingjob-operator"}}}
+	serving.Spec.Template.Spec.Containers = []corev1.Container{{Args: []string{"--kubeflow-kinds=TFJob,PyTorchJob"}}}
 	young := pytorchJob("mnist", nil)
 	young.SetCreationTimestamp(metav1.Now())
 	managed := func(job map[string]any) {
@@ -140,12 +145,14 @@ func TestWhyAKubeflowJobIsNotServed(t *testing.T) {
 		want    string
 	}{
 		"no operator serves it":       {[]client.Object{pytorchJob("mnist", nil)}, "has no TrainingJob, so no operator serves it: kubectl tj doctor shows the served kinds. An administrator adds PyTorchJob to --kubeflow-kinds"},
+		"an operator should serve it": {[]client.Object{pytorchJob("mnist", nil), serving}, "has no TrainingJob, although --kubeflow-kinds of the operator names its kind"},
 		"a job of this moment":        {[]client.Object{young}, "was created a moment ago and has no TrainingJob yet: try again."},
 		"a warning":                   {[]client.Object{pytorchJob("mnist", nil), warning}, "has no TrainingJob. Its latest Event: Odd: It rains."},
 		"managed elsewhere":           {[]client.Object{pytorchJob("mnist", managed)}, "is run by kueue.x-k8s.io/multikueue (spec.runPolicy.managedBy), not by this operator."},
 		"refused":                     {[]client.Object{pytorchJob("mnist", ended("Failed", "PyTorchJobFailedValidation", "no role"))}, "was refused: no role. Correct that, delete the job and create it again."},
 		"ended":                       {[]client.Object{pytorchJob("mnist", ended("Succeeded", "PyTorchJobSucceeded", "done"))}, "has ended, and no TrainingJob has its history: done."},
-		"a name that another one has": {[]client.Object{pytorchJob("mnist", nil), foreign}, "TrainingJob mnist has its name and does not belong to it"},
+		"a name that another one has": {[]client.Object{pytorchJob("mnist", nil), foreign}, "PyTorchJob mnist is not served: TrainingJob mnist has its name. Give one of them another name."},
+		"a name of another kind":      {[]client.Object{pytorchJob("mnist", nil), ofTFJob}, "PyTorchJob mnist is not served: TFJob mnist has its name. Give one of them another name."},
 		"pods of Kubeflow's operator": {[]client.Object{pytorchJob("mnist", nil), former}, "has pods that no TrainingJob owns, such as mnist-worker-0"},
 		"a misspelling":               {[]client.Object{pytorchJob("mnits", nil)}, "did you mean pytorchjob/mnits?"},
 	} {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -38,7 +37,7 @@ func (c *connection) unserved(ctx context.Context, kind convert.Kind, name strin
 		return fmt.Errorf("%s %s", job, cause)
 	}
 	if other != nil {
-		return fmt.Errorf("%s is not served: TrainingJob %s has its name and does not belong to it. Delete one of them, or create one under another name", job, name)
+		return fmt.Errorf("%s is not served: %s has its name. Give one of them another name", job, state.HolderOf(v1alpha1.Kind, other))
 	}
 	if pod := c.podOfKubeflow(ctx, served); pod != "" {
 		return fmt.Errorf("%s has pods that no TrainingJob owns, such as %s: the job ends as they do, and a TrainingJob takes over when one of them fails. See kubectl get pods -n %s -l %s=%s",
@@ -47,11 +46,13 @@ func (c *connection) unserved(ctx context.Context, kind convert.Kind, name strin
 	if made := served.GetCreationTimestamp(); !made.IsZero() && time.Since(made.Time) < unseenAfter {
 		return fmt.Errorf("%s was created a moment ago and has no TrainingJob yet: try again", job)
 	}
-	text := fmt.Sprintf("%s has no TrainingJob, so no operator serves it: kubectl tj doctor shows the served kinds. An administrator adds %s to --kubeflow-kinds (docs/migrating.md)", job, kind.Name)
 	if warning := c.latestWarning(ctx, served); warning != "" {
-		text = fmt.Sprintf("%s has no TrainingJob. Its latest Event: %s", job, warning)
+		return fmt.Errorf("%s has no TrainingJob. Its latest Event: %s", job, warning)
 	}
-	return errors.New(text)
+	if found, _ := c.operators(ctx); isFlagged(found.own, kind) {
+		return fmt.Errorf("%s has no TrainingJob, although --kubeflow-kinds of the operator names its kind: kubectl tj doctor checks the operator, and its log has the cause", job)
+	}
+	return fmt.Errorf("%s has no TrainingJob, so no operator serves it: kubectl tj doctor shows the served kinds. An administrator adds %s to --kubeflow-kinds (docs/migrating.md)", job, kind.Name)
 }
 
 // unknownKubeflowJob returns the error about a Kubeflow job that does not exist.

@@ -21,18 +21,25 @@ type nameConflict struct {
 	object client.Object
 	// former is the UID of an earlier job of the same name that left the object behind; empty if there is none.
 	former string
+	// isHeld is whether another object controls it.
+	isHeld bool
 }
 
 func newNameConflict(child, existing client.Object, job *v1alpha1.TrainingJob) *nameConflict {
 	kind := fmt.Sprintf("%T", child)
 	e := &nameConflict{kind: kind[strings.LastIndex(kind, ".")+1:], object: existing}
-	if labels := existing.GetLabels(); state.OwnerOf(existing) == nil && labels[v1alpha1.LabelJobName] == job.Name && labels[v1alpha1.LabelJobUID] != string(job.UID) {
+	holder, served := metav1.GetControllerOfNoCopy(existing), state.ServedJob(job)
+	e.isHeld = holder != nil && (served == nil || holder.UID != served.UID)
+	if labels := existing.GetLabels(); state.OwnerOf(existing) == nil && !e.isHeld && labels[v1alpha1.LabelJobName] == job.Name && labels[v1alpha1.LabelJobUID] != string(job.UID) {
 		e.former = labels[v1alpha1.LabelJobUID]
 	}
 	return e
 }
 
 func (e *nameConflict) Error() string {
+	if e.isHeld {
+		return fmt.Sprintf("%s %s exists and belongs to %s: give the job another name", e.kind, e.object.GetName(), state.HolderOf(e.kind, e.object))
+	}
 	if e.former == "" {
 		return fmt.Sprintf("%s %s exists and has another owner: delete it, or give the job another name", e.kind, e.object.GetName())
 	}
@@ -123,6 +130,15 @@ func refusalReason(err error) string {
 	default:
 		return ""
 	}
+}
+
+// Refusal returns the reason of the condition Stalled for an error that only a person can fix, and what it was about, with the API server's words. Both
+// are empty for any other error.
+func Refusal(err error) (reason, message string) {
+	if reason = refusalReason(err); reason != "" {
+		message = state.Printable(err.Error())
+	}
+	return reason, message
 }
 
 // refusalMessage describes the refusal, if possible with the API server's own message.

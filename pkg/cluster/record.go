@@ -14,6 +14,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/plan"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // Record writes the plan's status, with the resourceVersion that the plan was made from, and then emits its Events. It does not
@@ -46,10 +47,19 @@ func (c *Cluster) Record(ctx context.Context, job *v1alpha1.TrainingJob, p *plan
 func (c *Cluster) emit(ctx context.Context, job *v1alpha1.TrainingJob, p *plan.Plan, e *plan.Event) {
 	switch {
 	case e.Node == "":
-		c.events.Eventf(job, related(job, p), e.Type, e.Reason, e.Action, "%s", e.Message)
+		c.emitOn(job, related(job, p), e)
 	case c.options.WatchNodes && c.client.Get(ctx, client.ObjectKey{Name: e.Node}, &corev1.Node{}, client.UnsafeDisableDeepCopy) == nil:
 		node := &corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: e.Node, UID: types.UID(e.Node)}}
 		c.events.Eventf(node, job, e.Type, e.Reason, e.Action, "%s", e.Message)
+	}
+}
+
+// emitOn writes an Event about the job. A warning is also about the Kubeflow job that the job serves: its user may not know of the TrainingJob.
+func (c *Cluster) emitOn(job *v1alpha1.TrainingJob, related runtime.Object, e *plan.Event) {
+	c.events.Eventf(job, related, e.Type, e.Reason, e.Action, "%s", e.Message)
+	if served := state.ServedJob(job); served != nil && e.Type == corev1.EventTypeWarning {
+		about := &corev1.ObjectReference{APIVersion: served.APIVersion, Kind: served.Kind, Namespace: job.Namespace, Name: served.Name, UID: served.UID}
+		c.events.Eventf(about, related, e.Type, e.Reason, e.Action, "%s", e.Message)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	testclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -94,6 +95,22 @@ func TestAConflictWithWhatAnEarlierJobLeftNamesAllOfIt(t *testing.T) {
 		if got := newNameConflict(&corev1.Service{}, other, job).Error(); got != "Service j exists and has another owner: delete it, or give the job another name" {
 			t.Errorf("%s: %s", name, got)
 		}
+	}
+}
+
+// To delete a pod that another object controls harms that object.
+func TestAConflictNamesWhatControlsTheObject(t *testing.T) {
+	job := builder.Job("exp", builder.Workers(1), builder.Served())
+	left := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "team", Name: "exp-worker-0", Labels: map[string]string{v1alpha1.LabelJobName: "exp", v1alpha1.LabelJobUID: "before"},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "kubeflow.org/v1", Kind: "TFJob", Name: "exp", UID: "tf", Controller: ptr.To(true)}},
+	}}
+	if got, want := newNameConflict(&corev1.Pod{}, left, job).Error(), "Pod exp-worker-0 exists and belongs to TFJob exp: give the job another name"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	left.OwnerReferences[0] = job.OwnerReferences[0]
+	if got := newNameConflict(&corev1.Pod{}, left, job).Error(); !strings.Contains(got, "left behind by an earlier job") {
+		t.Errorf("got %q of the job's own Kubeflow job", got)
 	}
 }
 

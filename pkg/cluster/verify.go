@@ -162,5 +162,5 @@ func (c *Cluster) emitForeign(job *v1alpha1.TrainingJob, pod *state.Pod, message
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: pod.Name, UID: pod.UID},
 	}
-	c.events.Eventf(job, related, corev1.EventTypeWarning, v1alpha1.ReasonNameConflict, pod.Name, "%s", message)
+	c.emitOn(job, related, &plan.Event{Type: corev1.EventTypeWarning, Reason: v1alpha1.ReasonNameConflict, Action: pod.Name, Message: message})
 }

@@ -158,8 +158,10 @@ func (c *conversion) setEnvOf(role v1alpha1.Role, variable corev1.EnvVar) {
 	for i := range containers {
 		own := &containers[i]
 		if former := slices.IndexFunc(own.Env, func(v corev1.EnvVar) bool { return v.Name == variable.Name }); former >= 0 {
-			c.note(Dropped, fmt.Sprintf("spec.%s.%s.template.spec.containers[%d].env[%d]", c.kind.replicaSpecs, c.sources[role], i, former),
-				variable.Name+"="+own.Env[former].Value, "the operator overwrote it with %s", variable.Value)
+			if !c.served {
+				c.note(Dropped, fmt.Sprintf("spec.%s.%s.template.spec.containers[%d].env[%d]", c.kind.replicaSpecs, c.sources[role], i, former),
+					variable.Name+"="+own.Env[former].Value, "the operator overwrote it with %s", variable.Value)
+			}
 			own.Env = slices.Delete(own.Env, former, former+1)
 		}
 		own.Env = append(own.Env, variable)

@@ -22,8 +22,11 @@ var formerly = []struct{ word, advice string }{
 	{"PADDLE_TRAINER_NUM", "is not set: PADDLE_TRAINERS_NUM is the number of trainers"},
 }
 
-// hints notes what the commands and variables of the job say that is no longer so.
+// hints notes what the commands and variables of the job say that is no longer so. In a served job all of it is so.
 func (c *conversion) hints() {
+	if c.served {
+		return
+	}
 	for _, role := range c.job.Spec.Roles() {
 		template := c.job.Spec.ReplicaSpecs[role].Template
 		base := "spec." + c.kind.replicaSpecs + "." + c.sources[role] + ".template.spec."
@@ -39,7 +42,7 @@ func (c *conversion) hints() {
 // hint notes hints from one container.
 func (c *conversion) hint(path string, own *corev1.Container) {
 	for i, v := range own.Env {
-		if slices.Contains(c.kind.variables, v.Name) || c.has(master) && slices.Contains(c.kind.masterVariables, v.Name) {
+		if slices.Contains(c.variables(), v.Name) {
 			c.note(Changed, fmt.Sprintf("%s.env[%d]", path, i), v.Name+"="+v.Value,
 				"the old operator overwrote it: in a TrainingJob the template wins, so remove it")
 		}
@@ -56,6 +59,34 @@ func (c *conversion) hint(path string, own *corev1.Container) {
 	}
 	for _, host := range c.hostNames(all) {
 		c.note(Changed, path, host, "was the name of a Service of that replica: write %s, as one Service has all replicas of the job", c.newHost(host))
+	}
+}
+
+// variables returns the names of the variables that the old operator set in each container of the job.
+func (c *conversion) variables() []string {
+	names, replicas := c.kind.variables, int32(0)
+	for _, role := range c.job.Spec.Roles() {
+		replicas += c.job.Spec.Replicas(role)
+	}
+	if c.has(master) {
+		names = slices.Concat(names, c.kind.masterVariables)
+	}
+	if replicas > 1 {
+		names = slices.Concat(names, c.kind.joinedVariables)
+	}
+	return names
+}
+
+// takeOver removes variables of these names from the containers, as the operator's values win in a job that it serves. Kubeflow's operator appended
+// its own, TF_CONFIG only to the container tensorflow, and none to init containers.
+func (c *conversion) takeOver(names ...string) {
+	for _, role := range c.job.Spec.Roles() {
+		containers := c.job.Spec.ReplicaSpecs[role].Template.Spec.Containers
+		for i := range containers {
+			if own := &containers[i]; c.served && (c.kind.framework != v1alpha1.TensorFlow || own.Name == c.kind.container) {
+				own.Env = slices.DeleteFunc(own.Env, func(v corev1.EnvVar) bool { return slices.Contains(names, v.Name) })
+			}
+		}
 	}
 }
 

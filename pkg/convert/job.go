@@ -61,6 +61,7 @@ func convert(source map[string]any, served bool) (*v1alpha1.TrainingJob, Report,
 		run := spec.object("runPolicy")
 		c.runPolicy(run)
 		c.hints()
+		c.takeOver(c.variables()...)
 		k.rest(c, spec)
 		c.leftOver(run)
 		c.leftOver(spec)

@@ -25,8 +25,8 @@ type kind struct {
 	port *port
 	// variables are the variables that the old operator set even where the template set them. In a TrainingJob the template wins.
 	variables []string
-	// masterVariables are more of them, if the job has a master.
-	masterVariables []string
+	// masterVariables are more of them, if the job has a master, and joinedVariables, if it has more than one replica.
+	masterVariables, joinedVariables []string
 	// rest converts what only this kind has.
 	rest func(c *conversion, spec *fields)
 }
@@ -48,17 +48,17 @@ const (
 var kinds = []kind{
 	{
 		name: "TFJob", version: "v1", framework: v1alpha1.TensorFlow, replicaSpecs: "tfReplicaSpecs", container: "tensorflow",
-		roles:     map[string]v1alpha1.Role{"chief": chief, "master": chief, "ps": ps, "worker": worker, "evaluator": evaluator},
-		restarts:  map[v1alpha1.Role]v1alpha1.RestartPolicy{chief: never, ps: never, worker: never, evaluator: never},
-		variables: []string{"TF_CONFIG"},
-		rest:      (*conversion).tensorflow,
+		roles:           map[string]v1alpha1.Role{"chief": chief, "master": chief, "ps": ps, "worker": worker, "evaluator": evaluator},
+		restarts:        map[v1alpha1.Role]v1alpha1.RestartPolicy{chief: never, ps: never, worker: never, evaluator: never},
+		joinedVariables: []string{"TF_CONFIG"},
+		rest:            (*conversion).tensorflow,
 	},
 	{
 		name: "PyTorchJob", version: "v1", framework: v1alpha1.PyTorch, replicaSpecs: "pytorchReplicaSpecs", container: "pytorch",
 		roles:           map[string]v1alpha1.Role{"master": master, "worker": worker},
 		restarts:        map[v1alpha1.Role]v1alpha1.RestartPolicy{master: onFailure, worker: onFailure},
 		port:            &port{"pytorchjob-port", 23456},
-		variables:       []string{"PET_NNODES", "PET_NPROC_PER_NODE"},
+		variables:       []string{"PYTHONUNBUFFERED", "PET_NNODES", "PET_NPROC_PER_NODE"},
 		masterVariables: []string{"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT", "PET_NODE_RANK"},
 		rest:            (*conversion).pytorch,
 	},
@@ -67,22 +67,23 @@ var kinds = []kind{
 		roles:     map[string]v1alpha1.Role{"worker": worker},
 		restarts:  map[v1alpha1.Role]v1alpha1.RestartPolicy{worker: never},
 		port:      &port{"jaxjob-port", 6666},
-		variables: []string{"COORDINATOR_ADDRESS", "COORDINATOR_PORT", "NUM_PROCESSES", "PROCESS_ID"},
+		variables: []string{"PYTHONUNBUFFERED", "COORDINATOR_ADDRESS", "COORDINATOR_PORT", "NUM_PROCESSES", "PROCESS_ID"},
 		rest:      (*conversion).jax,
 	},
 	{
 		name: "XGBoostJob", version: "v1", framework: v1alpha1.XGBoost, replicaSpecs: "xgbReplicaSpecs", container: "xgboost",
-		roles:     map[string]v1alpha1.Role{"master": master, "worker": worker},
-		restarts:  map[v1alpha1.Role]v1alpha1.RestartPolicy{master: never, worker: never},
-		variables: []string{"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "WORKER_ADDRS", "WORKER_PORT"},
-		rest:      (*conversion).boosting,
+		roles:           map[string]v1alpha1.Role{"master": master, "worker": worker},
+		restarts:        map[v1alpha1.Role]v1alpha1.RestartPolicy{master: never, worker: never},
+		variables:       []string{"PYTHONUNBUFFERED", "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK"},
+		joinedVariables: []string{"WORKER_ADDRS", "WORKER_PORT"},
+		rest:            (*conversion).boosting,
 	},
 	{
 		name: "PaddleJob", version: "v1", framework: v1alpha1.Paddle, replicaSpecs: "paddleReplicaSpecs", container: "paddle",
 		roles:     map[string]v1alpha1.Role{"master": ps, "worker": worker},
 		served:    map[string]v1alpha1.Role{"master": master},
 		restarts:  map[v1alpha1.Role]v1alpha1.RestartPolicy{ps: onFailure, master: onFailure, worker: onFailure},
-		variables: []string{"PADDLE_MASTER", "PADDLE_NNODES", "PADDLE_JOB_ID"},
+		variables: []string{"PYTHONUNBUFFERED", "PADDLE_MASTER", "PADDLE_NNODES", "PADDLE_JOB_ID"},
 		rest:      (*conversion).paddle,
 	},
 	{

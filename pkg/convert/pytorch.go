@@ -50,6 +50,9 @@ func (c *conversion) processes(spec, elastic *fields) {
 		return
 	}
 	c.setEnv(processesPerNode, number)
+	if c.served {
+		return
+	}
 	c.note(Changed, path, number, "becomes the variable %s of each container; WORLD_SIZE and RANK count pods until torchrun sets them again", processesPerNode)
 }
 
@@ -91,9 +94,16 @@ func (c *conversion) elastic(f *fields) {
 	if c.has(master) {
 		c.note(Changed, f.path, nil, "torchrun waits for minReplicas to maxReplicas workers and the master; the master was not counted")
 	}
+	c.takeOver("PET_RDZV_BACKEND", "PET_RDZV_ENDPOINT")
+	if f.unread["rdzvId"] != nil {
+		c.takeOver("PET_RDZV_ID")
+	}
 	if restarts := read[int32](f, "maxRestarts"); restarts != nil {
 		c.setEnv(maxRestarts, strconv.Itoa(int(*restarts)))
 		c.note(Changed, f.at("maxRestarts"), *restarts, "becomes torchrun's variable %s of each container; recovery.maxRestarts limits restarts of pods", maxRestarts)
+	}
+	if c.served { // the operator makes the HorizontalPodAutoscaler
+		f.take("metrics")
 	}
 	c.drop(f, "metrics", "write a HorizontalPodAutoscaler with these metrics and scaleTargetRef: {apiVersion: %s, kind: %s, name: %s}",
 		v1alpha1.GroupVersion, v1alpha1.Kind, c.job.Name)
@@ -119,7 +129,11 @@ func (c *conversion) rendezvous(f *fields) *v1alpha1.Rendezvous {
 	default:
 		c.fail(f.at("rdzvBackend"), "is %s: write c10d, etcd or etcd-v2", given.Backend)
 	}
-	for i, own := range ptr.Deref(read[[]map[string]any](f, "rdzvConf"), nil) {
+	settings := ptr.Deref(read[[]map[string]any](f, "rdzvConf"), nil)
+	if len(settings) > 0 {
+		c.takeOver("PET_RDZV_CONF")
+	}
+	for i, own := range settings {
 		pair := &fields{path: fmt.Sprintf("%s[%d]", f.at("rdzvConf"), i), unread: own, errs: &c.errs}
 		text := ptr.Deref(read[string](pair, "key"), "") + "=" + ptr.Deref(read[string](pair, "value"), "")
 		if len(given.Conf) == mostSettings || !setting.MatchString(text) {

@@ -115,7 +115,8 @@ var schedulerGangs = map[string]v1alpha1.Gang{
 	"volcano": v1alpha1.GangVolcano, "scheduler-plugins-scheduler": v1alpha1.GangCoscheduling,
 }
 
-// scheduling converts the gang. A flag of the old operator selected its scheduler, and only its traces show which.
+// scheduling converts the gang. A flag of the old operator selected its scheduler, and only its traces show which. For a served job the
+// operator's own flag --gang selects it.
 func (c *conversion) scheduling(f *fields) {
 	given := v1alpha1.Scheduling{Queue: ptr.Deref(read[string](f, "queue"), ""), PriorityClassName: ptr.Deref(read[string](f, "priorityClass"), "")}
 	if available := read[int64](f, "minAvailable"); available != nil {
@@ -125,11 +126,15 @@ func (c *conversion) scheduling(f *fields) {
 	c.drop(f, "minResources", "a gang's resources are the sum of its pods' requests")
 	c.drop(f, "scheduleTimeoutSeconds", "was how long the scheduler tried before it tried again; scheduling.timeoutSeconds fails a job that has waited so long")
 	for _, role := range c.job.Spec.Roles() {
-		if gang, known := schedulerGangs[c.job.Spec.ReplicaSpecs[role].Template.Spec.SchedulerName]; known {
+		if gang, known := schedulerGangs[c.job.Spec.ReplicaSpecs[role].Template.Spec.SchedulerName]; known && !c.served {
 			given.Gang = gang
 		}
 	}
-	if given.Queue != "" {
+	switch {
+	case given.Queue == "":
+	case c.served:
+		c.note(Changed, f.at("queue"), given.Queue, "is one of Volcano's: it counts if the operator runs with --gang=Volcano")
+	default:
 		if given.Gang == "" {
 			given.Gang = v1alpha1.GangVolcano
 		}

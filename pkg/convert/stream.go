@@ -57,7 +57,11 @@ func Stream(in io.Reader, out io.Writer) (Report, error) {
 // document converts one document.
 func document(text []byte, report *Report, out *bytes.Buffer) error {
 	var object map[string]any
-	if err := syaml.UnmarshalStrict(text, &object); err != nil {
+	decode := syaml.UnmarshalStrict
+	if bytes.Contains(text, []byte("<<:")) { // the strict one takes a field that is written over for one that stands twice
+		decode = syaml.Unmarshal
+	}
+	if err := decode(text, &object); err != nil {
 		return fmt.Errorf("this is no YAML of one object: %w", err)
 	}
 	if len(object) == 0 {

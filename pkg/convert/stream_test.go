@@ -54,6 +54,40 @@ func TestStream(t *testing.T) {
 	}
 }
 
+// kubectl takes all of these from a file: a merge key with a field that is written over, a number as a quantity, and what Go clients write.
+func TestManifestsThatKubectlTakes(t *testing.T) {
+	const source = `apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: m, creationTimestamp: null}
+spec:
+  pytorchReplicaSpecs:
+    Master: &role
+      replicas: 1
+      template:
+        metadata: {creationTimestamp: null}
+        spec: {containers: [{name: pytorch, image: i, resources: {limits: {cpu: 0.5}}}]}
+    Worker:
+      <<: *role
+      replicas: 2
+`
+	var out bytes.Buffer
+	if _, err := convert.Stream(strings.NewReader(source), &out); err != nil {
+		t.Fatal(err)
+	}
+	roles := read(t, out.String())["spec"].(map[string]any)["replicaSpecs"].(map[string]any)
+	for role, replicas := range map[string]string{"Master": "1", "Worker": "2"} {
+		got := fmt.Sprint(roles[role])
+		for _, want := range []string{"replicas:" + replicas, "image:i", "cpu:500m"} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s is %s, without %s", role, got, want)
+			}
+		}
+	}
+	if strings.Contains(out.String(), "creationTimestamp") {
+		t.Errorf("kubectl's strict validation refuses a creationTimestamp:\n%s", out.String())
+	}
+}
+
 func TestWhatIsNoJobIsPassedOnToTheLetter(t *testing.T) {
 	indented := "  " + strings.ReplaceAll(strings.TrimSpace(service), "\n", "\n  ") + "\n"
 	for _, text := range []string{service, indented, service + "---\n" + indented} {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/convert"
-	"github.com/trainingjob/operator/pkg/state"
 )
 
 // Served is what serves a Kubeflow job.
@@ -135,5 +134,5 @@ func (s *Served) changes() string {
 			fmt.Fprintf(&text, "%s: %s. ", n.Path, n.Advice)
 		}
 	}
-	return state.Cut(strings.TrimSpace(text.String()), state.MaxMessage)
+	return strings.TrimSpace(text.String())
 }

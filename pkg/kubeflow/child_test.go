@@ -1,15 +1,18 @@
 package kubeflow
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/convert"
 	"github.com/trainingjob/operator/pkg/plan"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -58,6 +61,92 @@ func TestVariablesOfKubeflowsOperator(t *testing.T) {
 	} {
 		if env[name] != want {
 			t.Errorf("%s is %q, want %q", name, env[name], want)
+		}
+	}
+}
+
+// The operator's variables win over the template's, as Kubeflow's operator appends its own: pkg/controller.v1 of Training Operator 1.9.4.
+func TestVariablesOfTheOperatorWinOverTheTemplates(t *testing.T) {
+	one := `{replicas: 1, template: {spec: {containers: [{name: C, image: i, env: [ENV]}]}}}`
+	two := strings.Replace(one, "replicas: 1", "replicas: 2", 1)
+	for name, c := range map[string]struct {
+		kind, container, spec, env string
+		slot                       state.Slot
+		want                       map[string]string
+	}{
+		"PyTorch": {"PyTorchJob", "pytorch", "pytorchReplicaSpecs: {Master: " + one + ", Worker: " + one + "}",
+			`{name: RANK, value: "0"}, {name: WORLD_SIZE, value: "1"}, {name: MASTER_ADDR, value: localhost}, {name: MASTER_PORT, value: "1"}, {name: PET_NNODES, value: "1"}, {name: PYTHONUNBUFFERED, value: "0"}, {name: A, value: b}`,
+			state.Slot{Role: v1alpha1.Worker}, map[string]string{"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "j-master-0", "MASTER_PORT": "23456", "PET_NNODES": "2", "PYTHONUNBUFFERED": "1", "A": "b"}},
+		"PyTorch without a Master": {"PyTorchJob", "pytorch", "pytorchReplicaSpecs: {Worker: " + two + "}",
+			`{name: RANK, value: "7"}`, state.Slot{Role: v1alpha1.Worker}, map[string]string{"RANK": "7"}},
+		"a number of processes": {"PyTorchJob", "pytorch", "nprocPerNode: '8', pytorchReplicaSpecs: {Master: " + one + ", Worker: " + one + "}",
+			`{name: PET_NPROC_PER_NODE, value: "3"}`, state.Slot{Role: v1alpha1.Worker}, map[string]string{"WORLD_SIZE": "16", "RANK": "1", "PET_NPROC_PER_NODE": "8", "PET_NNODES": "2"}},
+		"processes by the program": {"PyTorchJob", "pytorch", "nprocPerNode: gpu, pytorchReplicaSpecs: {Master: " + one + ", Worker: " + one + "}",
+			`{name: A, value: b}`, state.Slot{Role: v1alpha1.Worker}, map[string]string{"WORLD_SIZE": "2", "PET_NPROC_PER_NODE": "gpu"}},
+		"elastic": {"PyTorchJob", "pytorch", "elasticPolicy: {rdzvBackend: c10d, minReplicas: 1, maxReplicas: 2}, pytorchReplicaSpecs: {Worker: " + two + "}",
+			`{name: PET_RDZV_BACKEND, value: static}, {name: PET_RDZV_ENDPOINT, value: x}`, state.Slot{Role: v1alpha1.Worker},
+			map[string]string{"PET_RDZV_BACKEND": "c10d", "PET_RDZV_ENDPOINT": "j-worker-0:23456"}},
+		"TensorFlow": {"TFJob", "tensorflow", "tfReplicaSpecs: {PS: " + one + ", Worker: " + one + "}", `{name: TF_CONFIG, value: x}, {name: PYTHONUNBUFFERED, value: "0"}`,
+			state.Slot{Role: v1alpha1.Worker}, map[string]string{"TF_CONFIG": `{"cluster":{"ps":["j-ps-0:2222"],"worker":["j-worker-0:2222"]},"task":{"type":"worker","index":0},"environment":"cloud"}`, "PYTHONUNBUFFERED": "0"}},
+		"TensorFlow alone": {"TFJob", "tensorflow", "tfReplicaSpecs: {Worker: " + one + "}", `{name: TF_CONFIG, value: x}`,
+			state.Slot{Role: v1alpha1.Worker}, map[string]string{"TF_CONFIG": "x"}},
+		"a TensorFlow side-car": {"TFJob", "side", "tfReplicaSpecs: {Worker: " + two + "}", `{name: TF_CONFIG, value: x}`,
+			state.Slot{Role: v1alpha1.Worker}, map[string]string{"TF_CONFIG": "x"}},
+		"XGBoost": {"XGBoostJob", "xgboost", "xgbReplicaSpecs: {Master: " + one + ", Worker: " + one + "}", `{name: RANK, value: "0"}, {name: WORKER_ADDRS, value: x}`,
+			state.Slot{Role: v1alpha1.Worker}, map[string]string{"RANK": "1", "WORKER_ADDRS": "j-worker-0"}},
+		"Paddle": {"PaddleJob", "paddle", "paddleReplicaSpecs: {Worker: " + two + "}", `{name: PADDLE_NNODES, value: "9"}`,
+			state.Slot{Role: v1alpha1.Worker}, map[string]string{"PADDLE_NNODES": "2"}},
+		"JAX": {"JAXJob", "jax", "jaxReplicaSpecs: {Worker: " + two + "}", `{name: PROCESS_ID, value: "0"}`,
+			state.Slot{Role: v1alpha1.Worker, Index: 1}, map[string]string{"PROCESS_ID": "1"}},
+	} {
+		manifest := strings.NewReplacer("name: C", "name: "+c.container, "ENV", c.env).Replace("{apiVersion: kubeflow.org/v1, kind: " + c.kind + ", metadata: {name: j, namespace: ns, uid: u}, spec: {" + c.spec + "}}")
+		served, env := serve(t, manifest), map[string]string{}
+		for _, v := range podOf(served, c.slot).Spec.Containers[0].Env {
+			if _, isTwice := env[v.Name]; isTwice {
+				t.Errorf("%s: %s stands twice", name, v.Name)
+			}
+			env[v.Name] = v.Value
+		}
+		for variable, want := range c.want {
+			if env[variable] != want {
+				t.Errorf("%s: %s is %q, want %q", name, variable, env[variable], want)
+			}
+		}
+		if text := served.changes(); strings.Contains(text, ".env") || strings.Contains(text, "PET_") {
+			t.Errorf("%s: the Event shows %q, and nothing has changed", name, text)
+		}
+	}
+}
+
+// A flag of Kubeflow's operator selects the scheduler of gangs, and no job does.
+func TestNoFieldOfAServedJobSelectsTheScheduler(t *testing.T) {
+	for name, manifest := range map[string]string{
+		"a queue":                pytorchJob + "  runPolicy: {schedulingPolicy: {queue: default, minAvailable: 2}}\n",
+		"a template's scheduler": strings.ReplaceAll(pytorchJob, "{spec: {", "{spec: {schedulerName: volcano, "),
+	} {
+		if scheduling := serve(t, manifest).Child.Spec.Scheduling; scheduling != nil && scheduling.Gang != "" {
+			t.Errorf("%s: gang %s, want the operator's", name, scheduling.Gang)
+		}
+	}
+	scheduling := serve(t, pytorchJob+"  runPolicy: {schedulingPolicy: {queue: default, minAvailable: 2}}\n").Child.Spec.Scheduling
+	if diff := cmp.Diff(&v1alpha1.Scheduling{Queue: "default", MinAvailable: ptr.To[int32](2)}, scheduling); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The API server takes an Event of at most 1,024 bytes.
+func TestAnEventFitsIntoTheAPI(t *testing.T) {
+	job := read(t, pytorchJob)
+	r, _ := reconcilerOf(t, job)
+	r.warn(job, "R", strings.Repeat("é", 2000))
+	r.note(job, &Served{Notes: slices.Repeat([]convert.Note{{Effect: convert.Changed, Path: "spec", Advice: strings.Repeat("x", 100)}}, 50)})
+	if err := r.refuse(t.Context(), job, strings.Repeat("é", 2000)); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		_, message, _ := strings.Cut(<-r.events.(*events.FakeRecorder).Events, " ")
+		if _, message, _ = strings.Cut(message, " "); len(message) > 1024 || len(message) < 1000 {
+			t.Errorf("an Event of %d bytes", len(message))
 		}
 	}
 }
@@ -121,6 +210,10 @@ func TestAnEventShowsOnlyWhatHasAnotherMeaning(t *testing.T) {
 	manifest := strings.Replace(pytorchJob, "uid: u", `uid: u, resourceVersion: "1", generation: 1, finalizers: [a/b]`, 1)
 	if text := serve(t, manifest).changes(); text != "" {
 		t.Errorf("the Event would show %q, want none", text)
+	}
+	metrics := "  elasticPolicy: {minReplicas: 1, maxReplicas: 2, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]}\n"
+	if text := serve(t, manifest+metrics).changes(); strings.Contains(text, "HorizontalPodAutoscaler") {
+		t.Errorf("the Event would show %q, and the operator makes the autoscaler", text)
 	}
 	if text := serve(t, manifest+"  runPolicy: {cleanUp: All}\n").changes(); !strings.HasPrefix(text, "spec.runPolicy.cleanUp: is no field of PyTorchJob") {
 		t.Errorf("the Event would show %q, want the misspelled field", text)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/state"
 )
 
 // ownManager begins the names of this operator in managed fields, and fieldOwner names this package there.
@@ -60,7 +61,9 @@ func (r *reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return ctrl.Result{RequeueAfter: wait}, err
 		}
 	}
-	return r.serve(ctx, job)
+	result, err := r.serve(ctx, job)
+	r.warnOfRefusal(job, err)
+	return result, err
 }
 
 // own returns the job; nil if it is gone or going, or if another controller runs it.
@@ -140,7 +143,7 @@ func (r *reconciler) isBlocked(ctx context.Context, job *Job, child *v1alpha1.Tr
 	case child == nil:
 		return r.inherit(ctx, job, served)
 	case !metav1.IsControlledBy(child, job):
-		r.warn(job, "NameConflict", fmt.Sprintf("TrainingJob %s exists and does not belong to this %s: delete it, or give the job another name.", child.Name, r.kind.Name))
+		r.warn(job, "NameConflict", state.HolderOf(v1alpha1.Kind, child)+" has this name: give one of them another name.")
 		return askAgain, nil
 	default:
 		return 0, nil

@@ -2,16 +2,22 @@ package kubeflow
 
 import (
 	"context"
+	"errors"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	testingclock "k8s.io/utils/clock/testing"
@@ -210,5 +216,93 @@ func TestARefusedChangeKeepsTheNumberOfPods(t *testing.T) {
 	}
 	if n := after.Spec.Replicas(v1alpha1.Worker); n != 2 || after.Spec.IsSuspended() {
 		t.Errorf("%d workers, suspended %t; want 2, as the Kubeflow job requests, and not suspended", n, after.Spec.IsSuspended())
+	}
+}
+
+// The user of a Kubeflow job sees no TrainingJob, and finds the API server's words on the job.
+func TestWhatTheAPIServerRefusesIsAnEventOfTheJob(t *testing.T) {
+	elastic := withTwoWorkers + "  elasticPolicy: {minReplicas: 1, maxReplicas: 2, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]}\n"
+	for name, c := range map[string]struct {
+		refused client.Object
+		words   string
+	}{
+		"the TrainingJob": {&v1alpha1.TrainingJob{}, "Warning QuotaExceeded creating the TrainingJob: things \"x\" is forbidden: exceeded quota: team-a"},
+		"a Service":       {&corev1.Service{}, "Warning QuotaExceeded creating Service j-master-0: things \"x\" is forbidden: exceeded quota: team-a"},
+		"the autoscaler":  {&autoscalingv2.HorizontalPodAutoscaler{}, "Warning QuotaExceeded creating the autoscaler: things \"x\" is forbidden: exceeded quota: team-a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := read(t, elastic)
+			child := serve(t, elastic).Child
+			if _, isChild := c.refused.(*v1alpha1.TrainingJob); isChild {
+				child.Name = "another"
+			}
+			r, now := reconcilerOf(t, job, child)
+			refuse := apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "x", errors.New("exceeded quota: team-a"))
+			r.client = interceptor.NewClient(r.client.(client.WithWatch), interceptor.Funcs{
+				Create: func(ctx context.Context, kube client.WithWatch, o client.Object, options ...client.CreateOption) error {
+					if reflect.TypeOf(o) == reflect.TypeOf(c.refused) {
+						return refuse
+					}
+					return kube.Create(ctx, o, options...)
+				},
+				Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
+					return refuse
+				},
+			})
+			request := ctrl.Request{NamespacedName: job.key()}
+			if _, err := r.Reconcile(t.Context(), request); !apierrors.IsForbidden(err) {
+				t.Errorf("error %v: the request is not tried again", err)
+			}
+			if _, isService := c.refused.(*corev1.Service); isService {
+				now.SetTime(start.Add(time.Minute))
+				if _, err := (services{r}).Reconcile(t.Context(), request); !apierrors.IsForbidden(err) {
+					t.Errorf("error %v of the Services", err)
+				}
+			}
+			var emitted []string
+			for recorder := r.events.(*events.FakeRecorder); len(recorder.Events) > 0; {
+				emitted = append(emitted, <-recorder.Events)
+			}
+			if !slices.Contains(emitted, c.words) {
+				t.Errorf("Events %q, want %q", emitted, c.words)
+			}
+		})
+	}
+}
+
+// Two kinds share the names of TrainingJobs.
+func TestAConflictNamesTheJobThatHoldsTheName(t *testing.T) {
+	for name, c := range map[string]struct {
+		owners []metav1.OwnerReference
+		want   string
+	}{
+		"of another kind":      {[]metav1.OwnerReference{{APIVersion: "kubeflow.org/v1", Kind: "TFJob", Name: "j", UID: "tf", Controller: ptr.To(true)}}, "TFJob j has this name"},
+		"a user's TrainingJob": {nil, "TrainingJob j has this name"},
+	} {
+		job, child := read(t, pytorchJob), serve(t, pytorchJob).Child
+		child.OwnerReferences = c.owners
+		r, _ := reconcilerOf(t, job, child)
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: job.key()}); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := <-r.events.(*events.FakeRecorder).Events, "Warning NameConflict "+c.want+": give one of them another name."; got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestTheEndOfAJobIsOneEvent(t *testing.T) {
+	job := read(t, pytorchJob)
+	r, _ := reconcilerOf(t, job)
+	running := Status{Conditions: []Condition{{Type: Running, Status: corev1.ConditionTrue, Reason: "PyTorchJobRunning", Message: "PyTorchJob j is running."}}}
+	job.Status = running
+	next := Status{Conditions: slices.Clone(running.Conditions)}
+	next.set(Condition{Type: Succeeded, Status: corev1.ConditionTrue, Reason: "PyTorchJobSucceeded", Message: "PyTorchJob j is successfully completed."}, start)
+	if err := r.record(t.Context(), job, next); err != nil {
+		t.Fatal(err)
+	}
+	recorder := r.events.(*events.FakeRecorder)
+	if first := <-recorder.Events; len(recorder.Events) > 0 || !strings.Contains(first, "PyTorchJobSucceeded") {
+		t.Errorf("the Event %q and %d more", first, len(recorder.Events))
 	}
 }

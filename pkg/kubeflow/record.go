@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainingjob/operator/pkg/cluster"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -38,29 +40,41 @@ func (r *reconciler) record(ctx context.Context, job *Job, next Status) error {
 	}
 	r.counts.record(job, &next)
 	for _, c := range next.Conditions {
-		if known := job.Status.condition(c.Type); known != nil && known.Status == c.Status && known.Reason == c.Reason {
+		known := job.Status.condition(c.Type)
+		if known != nil && known.Reason == c.Reason && (known.Status == c.Status || c.Status == corev1.ConditionFalse) { // the job runs no longer: its end is the news
 			continue
 		}
 		kind := corev1.EventTypeNormal
 		if c.Type == Failed || c.Type == Restarting {
 			kind = corev1.EventTypeWarning
 		}
-		r.events.Eventf(job.source, nil, kind, c.Reason, c.Type, "%s", c.Message)
+		r.emit(job, kind, c.Reason, c.Type, c.Message)
 	}
 	return nil
 }
 
 // note emits one Event with what does not hold as it did under Kubeflow's operator.
 func (r *reconciler) note(job *Job, served *Served) {
-	changed := served.changes()
-	if changed == "" {
-		return
+	if changed := served.changes(); changed != "" {
+		r.emit(job, corev1.EventTypeNormal, "Converted", "Converted", changed)
 	}
-	r.events.Eventf(job.source, nil, corev1.EventTypeNormal, "Converted", "Converted", "%s", changed)
 }
 
 func (r *reconciler) warn(job *Job, reason, message string) {
-	r.events.Eventf(job.source, nil, corev1.EventTypeWarning, reason, reason, "%s", state.Cut(message, state.MaxMessage))
+	r.emit(job, corev1.EventTypeWarning, reason, reason, message)
+}
+
+// warnOfRefusal emits an Event if the API server has refused what the operator writes for the job: its user sees no TrainingJob, or no Service.
+func (r *reconciler) warnOfRefusal(job *Job, err error) {
+	if reason, message := cluster.Refusal(err); reason != "" {
+		action, _, _ := strings.Cut(message, ":") // it distinguishes Events with one reason
+		r.emit(job, corev1.EventTypeWarning, reason, action, message)
+	}
+}
+
+// emit emits an Event of at most as many bytes as the API server takes.
+func (r *reconciler) emit(job *Job, kind, reason, action, message string) {
+	r.events.Eventf(job.source, nil, kind, reason, action, "%s", state.KeepBeginning(message))
 }
 
 // deleteExpired deletes a finished job when its time to live is over. It returns how long that takes yet; 0 if the job stays.

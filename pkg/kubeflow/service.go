@@ -22,9 +22,9 @@ import (
 )
 
 // hosts returns the replicas of the child that have a Service of their own, named like the replica's first pod. There are none while the job is
-// suspended.
+// suspended, or after its end.
 func (j *Job) hosts(child *v1alpha1.TrainingJob) []state.Slot {
-	if j.isSuspended() || !state.HasReplicaServices(child) {
+	if j.isSuspended() || j.Status.isFinished() || !state.HasReplicaServices(child) {
 		return nil
 	}
 	var hosts []state.Slot
@@ -88,20 +88,34 @@ const (
 // services brings the Services of a job up to date.
 type services struct{ *reconciler }
 
-// Reconcile creates the missing Services of a job that has a TrainingJob and deletes those that are not wanted.
+// Reconcile deletes the Services that a job with a TrainingJob does not want, and then creates the missing ones. After the end of the job its
+// cleanPodPolicy decides, as under Kubeflow's operator.
 func (r services) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	job, err := r.own(ctx, req)
-	if job == nil || err != nil || job.Status.isFinished() {
+	if job == nil || err != nil {
 		return ctrl.Result{}, err
 	}
 	child, err := r.child(ctx, job)
 	if child == nil || err != nil || !metav1.IsControlledBy(child, job) || job.rival(child) != "" {
 		return ctrl.Result{}, err
 	}
+	if job.Status.isFinished() && child.Spec.RunPolicy.CleanPodPolicy == v1alpha1.CleanNone {
+		return ctrl.Result{}, nil
+	}
+	missing, err := r.deleteUnwanted(ctx, job, child)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if job.isSuspended() || job.Status.isFinished() {
+		r.starting.remove(child.UID)
+		return ctrl.Result{}, nil
+	}
 	if wait := r.serviceDelay(child, &job.Status); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
-	return ctrl.Result{}, r.convergeServices(ctx, job, child)
+	err = r.createServices(ctx, job, child, missing)
+	r.warnOfRefusal(job, err)
+	return ctrl.Result{}, err
 }
 
 // createLeaderService creates the leader's Service at once: all frameworks look for it first.
@@ -117,12 +131,12 @@ func (r *reconciler) createLeaderService(ctx context.Context, job *Job, child *v
 	return r.createServices(ctx, job, child, []state.Slot{leader})
 }
 
-func (r *reconciler) convergeServices(ctx context.Context, job *Job, child *v1alpha1.TrainingJob) error {
+// deleteUnwanted deletes the Services of replicas that the job does not have. It returns the replicas whose Service is missing.
+func (r *reconciler) deleteUnwanted(ctx context.Context, job *Job, child *v1alpha1.TrainingJob) (missing []state.Slot, err error) {
 	unwanted, err := r.servicesOf(ctx, child)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var missing []state.Slot
 	for _, host := range job.hosts(child) {
 		name := state.HostName(child.Name, host)
 		if unwanted[name] == nil {
@@ -132,10 +146,10 @@ func (r *reconciler) convergeServices(ctx context.Context, job *Job, child *v1al
 	}
 	for _, own := range unwanted {
 		if err := r.client.Delete(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: own.Namespace, Name: own.Name}}, client.Preconditions{UID: &own.UID}); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("deleting Service %s: %w", own.Name, err)
+			return nil, fmt.Errorf("deleting Service %s: %w", own.Name, err)
 		}
 	}
-	return r.createServices(ctx, job, child, missing)
+	return missing, nil
 }
 
 // How long after the start of a job its Services give way to its pods, if not all pods run before. Programs start later than their pods and

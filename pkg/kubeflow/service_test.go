@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -60,6 +62,56 @@ func TestTheServicesButTheLeadersGiveWayToThePods(t *testing.T) {
 		}
 		if !slices.Equal(names, step.services) || result.RequeueAfter != step.wait {
 			t.Errorf("%s after the start: Services %v and a wait of %s, want %v and %s", now.Since(start), names, result.RequeueAfter, step.services, step.wait)
+		}
+	}
+}
+
+// The old operator deletes them at once, and pods of other jobs wait for no job that has none.
+func TestServicesGoWithTheSuspensionAndTheEndOfTheJob(t *testing.T) {
+	all, finished := []string{"j-master-0", "j-worker-0", "j-worker-1"}, Condition{Type: Succeeded, Status: corev1.ConditionTrue}
+	for name, c := range map[string]struct {
+		policy     string
+		conditions []Condition
+		want       []string
+	}{
+		"suspended before it ran":      {"suspend: true", nil, nil},
+		"finished, Running":            {"cleanPodPolicy: Running", []Condition{finished}, nil},
+		"finished, All":                {"cleanPodPolicy: All", []Condition{finished}, nil},
+		"finished, None (the default)": {"cleanPodPolicy: None", []Condition{finished}, all},
+	} {
+		job := read(t, withTwoWorkers+"  runPolicy: {"+c.policy+"}\n")
+		child, before := serve(t, withTwoWorkers+"  runPolicy: {"+c.policy+"}\n").Child, read(t, withTwoWorkers)
+		others := []client.Object{child}
+		for _, host := range before.hosts(child) {
+			service := before.service(child, host)
+			service.UID = types.UID(service.Name)
+			others = append(others, service)
+		}
+		begun := metav1.NewTime(start)
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&Status{StartTime: &begun, Conditions: c.conditions})
+		if err != nil {
+			t.Fatal(err)
+		}
+		job.source.Object["status"] = content
+		r, now := reconcilerOf(t, job, others...)
+		r.starting.add(child.UID, start.Add(time.Minute))
+		now.SetTime(start.Add(time.Second))
+		if result, err := (services{r}).Reconcile(t.Context(), ctrl.Request{NamespacedName: job.key()}); err != nil || result.RequeueAfter != 0 {
+			t.Fatalf("%s: %v, %v", name, result, err)
+		}
+		var left corev1.ServiceList
+		if err := r.client.List(t.Context(), &left, client.InNamespace("ns")); err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for i := range left.Items {
+			names = append(names, left.Items[i].Name)
+		}
+		if !slices.Equal(names, c.want) {
+			t.Errorf("%s: Services %v, want %v", name, names, c.want)
+		}
+		if c.want == nil && r.starting.isAny(now.Now()) {
+			t.Errorf("%s: the job counts as starting", name)
 		}
 	}
 }

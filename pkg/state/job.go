@@ -18,18 +18,22 @@ import (
 const kubeflowVersion = "kubeflow.org/v1"
 
 // OwnerOf returns the reference to the TrainingJob that controls the object; nil if there is none. Beside a Kubeflow job of the same name, which
-// then controls the object, a plain reference is enough.
+// then controls the object, a plain reference is enough. So it is for an object that has the label of a Kubeflow job's children and no
+// controller: the Kubeflow job was deleted without them.
 func OwnerOf(o metav1.Object) *metav1.OwnerReference {
 	controller := metav1.GetControllerOfNoCopy(o)
-	if controller == nil || isTrainingJob(controller) {
+	switch {
+	case controller == nil:
+	case isTrainingJob(controller):
 		return controller
-	}
-	if controller.APIVersion != kubeflowVersion {
+	case controller.APIVersion != kubeflowVersion:
 		return nil
 	}
 	refs := o.GetOwnerReferences()
 	for i := range refs {
-		if isTrainingJob(&refs[i]) && refs[i].Name == controller.Name {
+		isBeside := controller != nil && refs[i].Name == controller.Name
+		isLeft := controller == nil && o.GetLabels()[v1alpha1.KubeflowLabelOperatorName] != ""
+		if isTrainingJob(&refs[i]) && (isBeside || isLeft) {
 			return &refs[i]
 		}
 	}
@@ -38,6 +42,15 @@ func OwnerOf(o metav1.Object) *metav1.OwnerReference {
 
 func isTrainingJob(ref *metav1.OwnerReference) bool {
 	return ref.Kind == v1alpha1.Kind && ref.APIVersion == v1alpha1.GroupVersion.String()
+}
+
+// HolderOf returns the kind and the name of what controls the object, or else of the object itself, which is of that kind. To delete an object that another
+// one controls would harm that one.
+func HolderOf(kind string, o metav1.Object) string {
+	if controller := metav1.GetControllerOfNoCopy(o); controller != nil {
+		return controller.Kind + " " + controller.Name
+	}
+	return kind + " " + o.GetName()
 }
 
 // ServedJob returns the reference to the Kubeflow job that the TrainingJob serves; nil if it serves none. Clients of Kubeflow jobs walk the

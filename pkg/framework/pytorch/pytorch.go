@@ -10,7 +10,8 @@
 //	PYTHONUNBUFFERED                              1, also for evaluators
 //
 // A flag on torchrun's command line beats PET_*, and torchrun sets MASTER_*, WORLD_SIZE and RANK again for the processes
-// it starts. Until then WORLD_SIZE and RANK count pods, one process each. An evaluator has no MASTER_ADDR: it is not in the collective, and
+// it starts. Until then WORLD_SIZE and RANK count pods, one process each; WORLD_SIZE
+// counts processes in a job that serves a PyTorchJob. An evaluator has no MASTER_ADDR: it is not in the collective, and
 // torchrun in it runs alone.
 package pytorch
 
@@ -62,7 +63,7 @@ func collective(job *v1alpha1.TrainingJob) []corev1.EnvVar {
 	env = append(env,
 		corev1.EnvVar{Name: "MASTER_ADDR", Value: host},
 		corev1.EnvVar{Name: "MASTER_PORT", Value: port},
-		corev1.EnvVar{Name: "WORLD_SIZE", Value: strconv.Itoa(size)},
+		corev1.EnvVar{Name: "WORLD_SIZE", Value: strconv.Itoa(size * ranksPerPod(job))},
 		corev1.EnvVar{Name: "PET_MASTER_ADDR", Value: host},
 		corev1.EnvVar{Name: "PET_MASTER_PORT", Value: port},
 	)
@@ -80,6 +81,22 @@ func collective(job *v1alpha1.TrainingJob) []corev1.EnvVar {
 		corev1.EnvVar{Name: "PET_RDZV_ID", Value: fmt.Sprintf("%s-%s", job.UID, build.Attempt(job))},
 		corev1.EnvVar{Name: "PET_MAX_RESTARTS", Value: strconv.Itoa(int(ptr.Deref(job.Spec.Recovery.MaxRestarts, v1alpha1.DefaultMaxRestarts)))},
 	)
+}
+
+// ranksPerPod returns by how much WORLD_SIZE exceeds the number of pods: 1, or the number in nprocPerNode of a PyTorchJob with a Master that the job
+// serves. Source: pkg/controller.v1/pytorch/envvar.go of Training Operator 1.9.4.
+func ranksPerPod(job *v1alpha1.TrainingJob) int {
+	if state.ServedJob(job) == nil {
+		return 1
+	}
+	for _, c := range job.Spec.ReplicaSpecs[v1alpha1.Master].Template.Spec.Containers {
+		for _, v := range c.Env {
+			if n, err := strconv.Atoi(v.Value); v.Name == "PET_NPROC_PER_NODE" && err == nil {
+				return n
+			}
+		}
+	}
+	return 1
 }
 
 // rendezvous returns the job's own rendezvous; an empty endpoint is the leader's.
