@@ -268,6 +268,20 @@ func TestNarrowIncidentsAreExplainedByTheirOwnPods(t *testing.T) {
 }
 
 // A parameter server that is lost takes its workers with it; those that failed for want of it shortly before are not to blame.
+// A worker of an asynchronous job restarts alone. Its pod stays for its log, and its exit explains nothing of a server that ends seconds later.
+func TestAWorkerExplainsNoEndOfItsParameterServer(t *testing.T) {
+	job := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
+		ofServer := incident(ofCause(v1alpha1.CauseOOM, true), func(i *v1alpha1.Incident) { i.Role, i.Pod, i.Node, i.Reason = v1alpha1.PS, "j-ps-0", "node-ps-0", "OOMKilled" })
+		return builder.Job("j", append([]builder.JobOption{tensorflow, builder.PS(1), builder.Workers(4), builder.Attempt(1), builder.StartedAt(0),
+			builder.Incidents(ofServer)}, options...)...)
+	}
+	worker := seen(builder.Failed("worker", 2, past, builder.Exit(42), builder.At(26*second)))
+	checkExplained(t, []explainCase{
+		{"it was replaced before", job(), worker, nil},
+		{"a rule has it restart the whole job", job(builder.Rules(rule{ExitCodes: []int32{42}, Scope: v1alpha1.ScopeJob})), worker, []string{"worker-2 Retryable Error charged"}},
+	})
+}
+
 func TestAParameterServerExplainsItsWorkersFailures(t *testing.T) {
 	lostPS := func(at time.Duration, reason string) failure.Incident {
 		return failure.Incident{Incident: v1alpha1.Incident{Scope: v1alpha1.ScopeJob, Failure: v1alpha1.Failure{

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -56,7 +57,8 @@ func unplaced(s *state.Snapshot) (*Ruling, time.Time) {
 		return nil, time.Time{}
 	}
 	hadNode := func(r *state.Replica) bool {
-		return r.Life.Replacement > 0 && !r.FitsNowhere() && whyRefused(s, r) == ""
+		isGated := r.Pod != nil && r.Pod.Waiting.Reason == corev1.PodReasonSchedulingGated && s.NextStart(r.Slot).IsZero() // in its life since a resumption
+		return r.Life.Replacement > 0 && !r.FitsNowhere() && !isGated && whyRefused(s, r) == ""
 	}
 	waits := firstRequiredWithout(s, func(r *state.Replica) bool { return !r.LacksNode() || hadNode(r) })
 	if waits == nil {

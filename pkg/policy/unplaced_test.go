@@ -1,9 +1,11 @@
 package policy_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -19,6 +21,9 @@ func TestWaitingForNodes(t *testing.T) {
 		return builder.Job("j", append([]builder.JobOption{builder.Workers(2), builder.StartedAt(0), patience}, more...)...)
 	}
 	running := builder.Condition(v1alpha1.ConditionRunning, true, "", 0)
+	gated := builder.Edit(func(pod *corev1.Pod) {
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated}}
+	})
 	half := seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.Unschedulable("no room")))
 	early := append(seen(builder.Now(59*second)), half...)
 	timedOut := judged{Ruling: policy.Fail, Reason: v1alpha1.ReasonSchedulingTimeout}
@@ -41,6 +46,10 @@ func TestWaitingForNodes(t *testing.T) {
 			seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.Life(0, 1))), judged{}},
 		{"one that finds no node again does", job(builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "1:1"})),
 			seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.Life(0, 1), builder.Unschedulable("no room"))), timedOut},
+		{"after a resumption each replica has another life, and one behind a scheduling gate never had a node", job(builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "0-1:1"})),
+			seen(builder.Running("worker", 0, builder.Life(0, 1)), builder.Pending("worker", 1, builder.Life(0, 1), gated)), timedOut},
+		{"the successor of a failed one has been behind the gate for a moment", job(builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "1:1", NextStarts: fmt.Sprintf("1:%d", builder.Epoch.Add(80*second).Unix())})),
+			seen(builder.Running("worker", 0), builder.Pending("worker", 1, builder.Life(0, 1), gated)), judged{}},
 		{"without a timeout it waits for ever", builder.Job("j", builder.Workers(2), builder.StartedAt(0)), half, judged{}},
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -130,12 +131,13 @@ func RequestOf(job *v1alpha1.TrainingJob) string {
 	return Cut(Printable(Cut(job.Annotations[v1alpha1.AnnotationRestart], MaxWords)), maxRequest)
 }
 
-// ParseRequest splits the text of a request: "worker-3: its disk is slow" names a replica. A name of no role of the job is part of the
+// ParseRequest splits the text of a request: "worker-3: its disk is slow" names a replica. A name of no role is part of the
 // reason.
 func ParseRequest(job *v1alpha1.TrainingJob, words string) (slot Slot, reason string, isNamed bool) {
 	name, rest, _ := strings.Cut(words, ":")
 	slot, life, isName := ParsePodName(job.Name, job.Name+"-"+name)
-	if _, isRole := job.Spec.ReplicaSpecs[slot.Role]; !isName || !isRole || life != (Life{}) {
+	_, isOwn := job.Spec.ReplicaSpecs[slot.Role]
+	if isRole := isOwn || slices.Contains(v1alpha1.Roles, slot.Role); !isName || !isRole || life != (Life{}) {
 		return Slot{}, words, false
 	}
 	return slot, strings.TrimSpace(rest), true
