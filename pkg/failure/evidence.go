@@ -126,7 +126,8 @@ func lateFailure(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) *
 	}
 	late := NewIncident(s, ofPod(s, &ended), ScopeOf(&s.Job.Spec, p.Slot), &ended)
 	isExit := IsOfProgram(&late.Failure) || late.RuleMade
-	wentAlone := isExit && late.Scope != v1alpha1.ScopeJob && incident.Scope == v1alpha1.ScopeJob && !state.IsMember(&s.Job.Spec, p.Slot.Role)
+	// others trained on without a replica of an asynchronous job
+	wentAlone := late.Scope != v1alpha1.ScopeJob && incident.Scope == v1alpha1.ScopeJob && !state.IsMember(&s.Job.Spec, p.Slot.Role)
 	late.Scope = incident.Scope
 	isKnown := p.Name == incident.Pod && isExit && incident.ExitCode != nil
 	isUnknown := late.Reason == v1alpha1.ReasonDeleted || wasToldToEnd(p) && ReasonOf(late.Reason).IsForgotten // what it did before is unknown

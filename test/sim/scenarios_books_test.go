@@ -140,7 +140,7 @@ func lates() (list []scenario) {
 			play: func(r *run) {
 				r.running()
 				r.Deaf["j-worker-1"] = true
-				r.ExitUnseen(r.pod("worker-1"), l.code, l.why, l.words, 8*time.Second)
+				r.ExitUnseen(r.pod("worker-1"), l.code, l.why, l.words, 4*time.Second)
 				r.wait(l.later)
 				r.Exit(r.pod("worker-2"), l.first, "Connection closed by peer [10.0.0.3]:2993")
 				r.restarted(1)
