@@ -271,7 +271,9 @@ func TestNarrowIncidentsAreExplainedByTheirOwnPods(t *testing.T) {
 // A worker of an asynchronous job restarts alone. Its pod stays for its log, and its exit explains nothing of a server that ends seconds later.
 func TestAWorkerExplainsNoEndOfItsParameterServer(t *testing.T) {
 	job := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
-		ofServer := incident(ofCause(v1alpha1.CauseOOM, true), func(i *v1alpha1.Incident) { i.Role, i.Pod, i.Node, i.Reason = v1alpha1.PS, "j-ps-0", "node-ps-0", "OOMKilled" })
+		ofServer := incident(ofCause(v1alpha1.CauseOOM, true), func(i *v1alpha1.Incident) {
+			i.Role, i.Pod, i.Node, i.Reason = v1alpha1.PS, "j-ps-0", "node-ps-0", "OOMKilled"
+		})
 		return builder.Job("j", append([]builder.JobOption{tensorflow, builder.PS(1), builder.Workers(4), builder.Attempt(1), builder.StartedAt(0),
 			builder.Incidents(ofServer)}, options...)...)
 	}
