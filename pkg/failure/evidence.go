@@ -120,21 +120,28 @@ func evidence(s *state.Snapshot, incident *v1alpha1.Incident) *Incident {
 // lateFailure returns a failure of the incident that the pod shows only after the restart was decided; nil if it shows none.
 func lateFailure(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) *Incident {
 	ended := asEnded(s, incident, p)
-	isOnlyDeleted := ended.Exit == nil && !wasTakenAway(s, &ended) && !wasEvicted(p)
-	if isOnlyDeleted || !isEndedBy(s, incident, p) || wasReplacedBefore(s, incident, p) {
+	if isOnlyDeleted(s, &ended) || !isEndedBy(s, incident, p) || wasReplacedBefore(s, incident, p) {
 		return nil
 	}
 	late := NewIncident(s, ofPod(s, &ended), ScopeOf(&s.Job.Spec, p.Slot), &ended)
 	isExit := IsOfProgram(&late.Failure) || late.RuleMade
-	// others trained on without a replica of an asynchronous job
-	wentAlone := late.Scope != v1alpha1.ScopeJob && incident.Scope == v1alpha1.ScopeJob && !state.IsMember(&s.Job.Spec, p.Slot.Role)
+	isAlone := wentAlone(s, incident, &late)
 	late.Scope = incident.Scope
 	isKnown := p.Name == incident.Pod && isExit && incident.ExitCode != nil
 	isUnknown := late.Reason == v1alpha1.ReasonDeleted || wasToldToEnd(p) && ReasonOf(late.Reason).IsForgotten // what it did before is unknown
-	if isKnown || isUnknown || wentAlone || isExit && !endedItself(incident, p) {
+	if isKnown || isUnknown || isAlone || isExit && !endedItself(incident, p) {
 		return nil
 	}
 	return &late
+}
+
+func isOnlyDeleted(s *state.Snapshot, p *state.Pod) bool {
+	return p.Exit == nil && !wasTakenAway(s, p) && !wasEvicted(p)
+}
+
+// wentAlone reports whether the late end restarted a replica without which the others train on, and the incident all of them.
+func wentAlone(s *state.Snapshot, incident *v1alpha1.Incident, late *Incident) bool {
+	return late.Scope != v1alpha1.ScopeJob && incident.Scope == v1alpha1.ScopeJob && !state.IsMember(&s.Job.Spec, late.Role)
 }
 
 // endedItself reports whether the program ended before the restart, with which the operator ends all others. In a pod with a request to end it has to
