@@ -138,8 +138,9 @@ vulncheck: ## report the known vulnerabilities of code that the programs call, a
 
 .PHONY: outdated
 outdated: ## list which modules in the operator and the plug-in have newer versions
-	go list -e -m -u -f '{{with .Update}}{{$$.Path}} {{$$.Version}}, newest {{.Version}}{{end}}' \
-		$$(go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}' ./cmd/operator ./cmd/kubectl-tj | sort -u) | grep . || echo "all are the newest"
+	modules=$$(go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}' ./cmd/operator ./cmd/kubectl-tj | sort -u); \
+	found=$$(go list -e -m -u -f '{{$$.Path}} {{$$.Version}}{{with .Update}}, newest {{.Version}}{{end}}{{with .Error}}: {{.Err}}{{end}}' $$modules); \
+	grep -E ', newest|: ' <<<"$$found" || echo "all are the newest"
 
 .PHONY: fuzz
 fuzz: ## look for FUZZTIME in each fuzz target for words and names of others that break a status, an Event or a pod

@@ -139,7 +139,7 @@ func isOnlyDeleted(s *state.Snapshot, p *state.Pod) bool {
 	return p.Exit == nil && !wasTakenAway(s, p) && !wasEvicted(p)
 }
 
-// wentAlone reports whether the late end restarted a replica without which the others train on, and the incident all of them.
+// wentAlone reports whether the late end is of a replica that restarts alone, as the others train on without it, and the incident restarted the job.
 func wentAlone(s *state.Snapshot, incident *v1alpha1.Incident, late *Incident) bool {
 	return late.Scope != v1alpha1.ScopeJob && incident.Scope == v1alpha1.ScopeJob && !state.IsMember(&s.Job.Spec, late.Role)
 }

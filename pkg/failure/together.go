@@ -9,9 +9,9 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// togetherFor is how long after an incident the end of another replica may show as part of it: peers end within 5 s, and busy kubelets report up to
-// 5 s later.
-const togetherFor = 10 * time.Second
+// togetherFor is how long after an incident the end of another replica may show as part of it: peers end within 5 s, and busy kubelets report
+// later.
+const togetherFor = 5*time.Second + reportedWithin
 
 // join makes one incident of the ends of replicas that restart without the whole job. Replicas share a file server, a network, a data set and
 // parameter servers, and the agents of torchrun end together. One fault must not use up a budget that is meant for one fault after another.

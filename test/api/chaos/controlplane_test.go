@@ -21,7 +21,7 @@ var _ = Describe("The control plane", func() {
 			lab.restart("kube-apiserver", time.Second)
 			p.tape.compact()
 			lab.restart("etcd", scaled(time.Second, 4*time.Second))
-			lab.restart("kwok", 0) // it does not repeat what failed while etcd was dead, as a kubelet does, but it begins with all pods anew
+			lab.restart("kwok", 0) // unlike a kubelet, it retries nothing that failed; when it starts, it looks at all pods
 			p.tape.compact()
 			p.harm.goesOn(scaled(10, 50))
 		}
@@ -38,13 +38,13 @@ var _ = Describe("The control plane", func() {
 		for range scaled(1, 3) {
 			p.harm.begin(scaled(60*time.Millisecond, 30*time.Millisecond))
 			p.harm.goesOn(scaled(10, 40))
-			p.harm.stop() // what it asks for in vain it would not ask for again
+			p.harm.stop() // it breaks no pod twice, even if the API server refused the first time
 			before := refused(o)
 			makeSpace := lab.fill()
 			Eventually(func() int { return refused(o) - before }).WithPolling(time.Second).
 				Should(BeNumerically(">=", scaled(20, 100)), "etcd takes what the operator writes")
 			makeSpace()
-			lab.restart("kwok", 0) // it does not repeat what failed meanwhile, as a kubelet does, but it begins with all pods anew
+			lab.restart("kwok", 0) // unlike a kubelet, it retries nothing that failed; when it starts, it looks at all pods
 		}
 		p.conclude(scaled(2*time.Minute, 3*time.Minute))
 		say("%d requests were refused", refused(o))

@@ -91,12 +91,9 @@ func (l *laboratory) fill() (makeSpace func()) {
 		say("etcd's alarm for its space: %s", action)
 	}
 	set("ACTIVATE")
-	full := true
 	makeSpace = func() {
-		if full {
-			set("DEACTIVATE")
-			full = false
-		}
+		GinkgoHelper()
+		set("DEACTIVATE")
 	}
 	DeferCleanup(makeSpace)
 	return makeSpace
