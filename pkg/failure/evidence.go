@@ -129,7 +129,7 @@ func lateFailure(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) *
 	late.Scope = incident.Scope
 	isKnown := p.Name == incident.Pod && isExit && incident.ExitCode != nil
 	isUnknown := late.Reason == v1alpha1.ReasonDeleted || wasToldToEnd(p) && ReasonOf(late.Reason).IsForgotten // what it did before is unknown
-	if isKnown || isUnknown || isAlone || isExit && !endedItself(incident, p) {
+	if isKnown || isUnknown || isAlone || isExit && !endedItself(incident, &late, p) {
 		return nil
 	}
 	return &late
@@ -145,14 +145,22 @@ func wentAlone(s *state.Snapshot, incident *v1alpha1.Incident, late *Incident) b
 }
 
 // endedItself reports whether the program ended before the restart, with which the operator ends all others. In a pod with a request to end it has to
-// end more than a second before, because clocks differ, and not long before, because then a clock is wrong; and not by SIGTERM, nor beside a hang or a
-// deadline, before which all ranks ran. A deletion ends no program by a lack of memory, and no kubelet evicts what has ended.
-func endedItself(incident *v1alpha1.Incident, p *state.Pod) bool {
+// end more than a second before, because clocks differ, and not long before, because then a clock is wrong; and not as a request ends programs, nor
+// beside a hang or a deadline, before which all ranks ran. A deletion ends no program by a lack of memory, and no kubelet evicts what has ended.
+func endedItself(incident *v1alpha1.Incident, late *Incident, p *state.Pod) bool {
 	before := incident.RestartTime.Sub(p.Exit.Time.Truncate(time.Second))
-	byTerm := p.Exit.Code == 128+15 || strings.Contains(p.Exit.Message, "Signal 15 (SIGTERM)") // which an agent of torchrun shows of its ranks
-	isPrompt := p.EndSeen.IsZero() || p.EndSeen.Sub(p.Exit.Time) <= reportedWithin             // else its clock is slow
-	isBefore := before > time.Second && before <= clocksAgree && isPrompt && !byTerm && incident.ExitCode != nil
+	isBefore := before > time.Second && before <= clocksAgree && incident.ExitCode != nil && !isByRequest(incident, late, p)
 	return !wasToldToEnd(p) || p.Exit.Reason == outOfMemory || wasEvicted(p) || isBefore
+}
+
+// isByRequest reports whether the program may have ended because it got a request to, whatever its time: by SIGTERM; as followers end, without a word,
+// beside an end that followed nothing; or by any code but one of its own, if its kubelet showed it late or its clock is slow.
+func isByRequest(incident *v1alpha1.Incident, late *Incident, p *state.Pod) bool {
+	f, isLate := &late.Failure, !p.EndSeen.IsZero() && p.EndSeen.Sub(p.Exit.Time) > reportedWithin
+	byTerm := p.Exit.Code == 128+15 || strings.Contains(p.Exit.Message, "Signal 15 (SIGTERM)") // which an agent of torchrun shows of its ranks
+	isOwn := !hasFollowersCode(f) && !isKill(f)
+	isSilent := hasFollowersCode(f) && !isAbort(f) && wordsOf(f) == noWords && !hasFollowersCode(&incident.Failure)
+	return byTerm || isSilent || isLate && !isOwn
 }
 
 // wasToldToEnd reports whether the pod's process got a request to end: by a deletion, or for another process in the same pod.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/failure"
@@ -190,6 +191,11 @@ func TestAnEarlierExitThatIsReportedLate(t *testing.T) {
 		{"an earlier one that was told to end: clocks differ", restarted(), seen(early(1, 20*second, builder.DeletedAt(41*second))), nil},
 		{"an earlier one, seen soon after it", restarted(), seen(early(1, 29*second, builder.DeletedAt(32*second)), seenAt), []string{"worker-2 Retryable Error charged"}},
 		{"one that was earlier only by a slow clock", restarted(), seen(early(1, 25*second, builder.DeletedAt(32*second)), seenAt), nil},
+		{"one with a code of its own, which a busy kubelet or a slow clock shows late: no request ends a program so", restarted(),
+			seen(early(7, 25*second, builder.DeletedAt(32*second)), seenAt), []string{"worker-2 Retryable Error charged"}},
+		{"a kill that shows as late: the kubelet may have killed it as its pod was deleted", restarted(), seen(early(137, 25*second, builder.DeletedAt(32*second)), seenAt), nil},
+		{"one that ended without a word, as the restart ends programs, beside a kill", restarted(builder.Incidents(incident(func(i *v1alpha1.Incident) { i.ExitCode = ptr.To[int32](137) }))),
+			seen(early(1, 29*second, builder.DeletedAt(32*second)), seenAt), nil},
 		{"an earlier one that was told to restart in place", restarted(), seen(early(143, 20*second, toldToRestart)), nil},
 		{"one that ran out of memory, after an earlier exit was taken for the cause", restarted(builder.Incidents(incident(func(i *v1alpha1.Incident) { i.Explained = true }))),
 			seen(builder.Failed("worker", 1, past, builder.ExitSaying(137, "OOMKilled", ""), builder.At(30*second))), []string{"worker-1 OOM OOMKilled charged"}},
