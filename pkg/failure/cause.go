@@ -79,10 +79,14 @@ func isPermanent(s *state.Snapshot, p *state.Pod) bool {
 	}
 }
 
-// missedPeer reports whether a rank of a collective ended with the words that it lost a peer, and a code that any exception has: it followed another
-// rank, which may not show yet, and its own code does not show what a restart can mend.
+// missedPeer reports whether a rank of a collective may have followed another one, which may not show yet: its code is one that any exception has, and its
+// words are about a lost peer, or a table of torchrun has no words of it at all.
 func missedPeer(s *state.Snapshot, f *v1alpha1.Failure) bool {
-	return state.IsMember(&s.Job.Spec, f.Role) && hasFollowersCode(f) && wordsOf(f) == lostPeer
+	if !state.IsMember(&s.Job.Spec, f.Role) || !hasFollowersCode(f) {
+		return false
+	}
+	words := wordsOf(f)
+	return words == lostPeer || words == noWords && isAgents(f) && state.WorldSize(&s.Job.Spec) > 1
 }
 
 // takenAwayBecause returns how the pod was lost, with Kubernetes' reason and message if there are any.

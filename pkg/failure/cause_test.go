@@ -103,6 +103,11 @@ func TestAFollowersCodeIsNotPermanent(t *testing.T) {
 		{"an error of its own", collective, exit(1, "ValueError: batch 17 is empty"), "worker-1 Fatal"},
 		{"one that waits for its peers", collective, exit(1, "Connection refused"), "worker-1 Fatal"},
 		{"a code by which a program says what it means", collective, exit(93, lost), "worker-1 Fatal"},
+		{"whose agent of torchrun shows an exception", collective, exit(1, tables(t)["raise-record 2 1"]), "worker-1 Fatal"},
+		{"whose agent shows only the code of any exception", collective, exit(1, tables(t)["raise 2 1"]), "worker-1 Retryable Job charged"},
+		{"whose agent has all ranks", builder.Job("j", pytorch, builder.Workers(1, builder.Policy(v1alpha1.RestartExitCode))),
+			seen(builder.Failed("worker", 0, builder.ExitSaying(1, "Error", tables(t)["raise 2 1"]))), "worker-0 Fatal"},
+		{"whose agent shows a code of the rank's own", collective, exit(1, tables(t)["exit3 2 1"]), "worker-1 Fatal"},
 		{"where ranks do without each other", builder.Job("j", builder.Workers(2, builder.Policy(v1alpha1.RestartExitCode))), exit(1, lost), "worker-1 Fatal"},
 		{"restartPolicy Never", builder.Job("j", pytorch, builder.Workers(2, builder.Policy(v1alpha1.RestartNever))), exit(1, lost), "worker-1 Fatal"},
 	})

@@ -75,10 +75,7 @@ func newDrill(seed int64, tell func(string)) (*run, *drill) {
 	}
 	r.begin(tell)
 	job := drillJob(rng)
-	// under ExitCode an exception is permanent, and a table does not show whether it followed a lost peer
-	if codesMatter := job.Spec.ReplicaSpecs[v1alpha1.Worker].RestartPolicy == v1alpha1.RestartExitCode || len(job.Spec.Recovery.Rules) > 0; !codesMatter {
-		r.Habits.Agents = world.Agents(rand.New(rand.NewPCG(uint64(seed), 3)).IntN(3))
-	}
+	r.Habits.Agents = world.Agents(rand.New(rand.NewPCG(uint64(seed), 3)).IntN(3))
 	d.kind = kindOfDrill(job) + kindOfAgents(job, r.Habits.Agents)
 	if skew > 2*time.Second {
 		d.kind += fmt.Sprintf(", clocks differ by %v", skew)

@@ -28,7 +28,7 @@ type fate struct {
 	// rejected is whether its node turned it away before a container ran, unstartable whether its container could not be started, programless whether
 	// its image lacks the program, and unbegun whether an init container ended it.
 	rejected, unstartable, programless, unbegun bool
-	// missedPeer is whether it ended with a follower's code and the words that it lost a peer.
+	// missedPeer is whether it ended with a follower's code, and the words that it lost a peer or a table that has none.
 	missedPeer bool
 	// node is the pod's node, and lostFrom when it counts as lost with it; zero if it does not.
 	node     string
@@ -181,7 +181,7 @@ func (f *fate) noteEnd(pod *corev1.Pod, wasStopped bool) {
 		code := world.CodeIn(end.Message, end.ExitCode)
 		f.exit, f.programless = &code, end.Message == world.NoProgram
 		f.unbegun = slices.ContainsFunc(pod.Status.InitContainerStatuses, func(c corev1.ContainerStatus) bool { return c.State.Terminated == end })
-		f.missedPeer = slices.Contains([]int32{1, 134, 139}, code) && world.SpeaksOfPeer(end.Message)
+		f.missedPeer = slices.Contains([]int32{1, 134, 139}, code) && (world.SpeaksOfPeer(end.Message) || world.SaysNothing(end.Message))
 		f.unstartable = end.Reason == "StartError" && !f.programless
 	}
 }

@@ -23,13 +23,26 @@ const (
 	AgentsWithFiles
 )
 
+const (
+	// tableHead is the first line of what an agent prints.
+	tableHead = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: "
+	// noTraceback stands in a table for a rank that wrote no error file.
+	noTraceback = "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html"
+)
+
+// isTable reports whether an agent printed the words.
+func isTable(words string) bool { return strings.HasPrefix(words, tableHead) }
+
+// SaysNothing reports whether an agent printed the words, and they do not show why its rank ended: an exception of any kind, its own or for a lost peer.
+func SaysNothing(words string) bool { return isTable(words) && strings.Contains(words, noTraceback) }
+
 // byAgent returns how a pod ends if its first rank ends so. The other one gets a request to end.
 func (w *World) byAgent(pod *corev1.Pod, r report) end {
 	rank := r.end
 	if w.Habits.Agents == NoAgents || w.Job().Spec.Framework != v1alpha1.PyTorch || rank.code == 0 || roleOf(pod) == "evaluator" {
 		return rank
 	}
-	file, code, traceback := "<N/A>", rank.code, "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html"
+	file, code, traceback := "<N/A>", rank.code, noTraceback
 	switch isException := code == 1; {
 	case code > 128 && code < 128+32:
 		code = 128 - code
@@ -44,7 +57,7 @@ func (w *World) byAgent(pod *corev1.Pod, r report) end {
 	}
 	rule, thin := strings.Repeat("=", 60), strings.Repeat("-", 60)
 	return end{1, strings.Join([]string{
-		"torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ", rule, "train.py FAILED", thin, "Failures:",
+		tableHead, rule, "train.py FAILED", thin, "Failures:",
 		entry(1, 2*index+1, -15, "<N/A>", "Signal 15 (SIGTERM) received by PID 32"), thin, "Root Cause (first observed failure):",
 		entry(0, 2*index, code, file, traceback), rule,
 	}, "\n")}
