@@ -38,6 +38,16 @@ var worlds = []scenario{
 	{name: "evaluator_fits_nowhere", job: append(slices.Clone(withEvaluator), builder.StartupDeadline(20), builder.SchedulingTimeout(30)),
 		want: leaderSucceeded(0, 0, 0), before: func(r *run) { r.Homeless["j-evaluator-0"] = true }, every: 3,
 		play: func(r *run) { r.goesOn(2 * time.Minute) }},
+	{name: "gated_after_a_resumption", job: []builder.JobOption{pytorch, builder.Workers(2), builder.SchedulingTimeout(30)}, want: failed(v1alpha1.ReasonSchedulingTimeout, 0, 0, 0),
+		play: func(r *run) {
+			r.running()
+			worker := r.pod("worker-1")
+			r.Suspend(true)
+			r.phase(v1alpha1.PhaseSuspended)
+			r.Server.Admit = onCreate(worker, gate)
+			r.Suspend(false)
+			r.phase(v1alpha1.PhaseFailed)
+		}},
 	// lws#725: peers that restart again and again end the attempt of a member that still pulls its image.
 	{name: "restart_waits_for_a_late_image", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(1, 1, 1), every: 2,
 		before: func(r *run) { r.NoImage["j-worker-0"] = true }, play: func(r *run) {

@@ -116,6 +116,33 @@ func (d *drill) loseRack(r *run) {
 	}
 }
 
+// hasParameterServer reports whether the job has workers that are replaced alone, and parameter servers without which none trains.
+func hasParameterServer(job *v1alpha1.TrainingJob) bool { return job.Spec.Replicas(v1alpha1.PS) > 0 }
+
+// lackMemoryAfterOthers has a parameter server run out of memory seconds after workers have failed together, each of which is replaced alone. The restart of the whole job
+// is the parameter server's, whatever shows late of the workers.
+func (d *drill) lackMemoryAfterOthers(r *run) {
+	worker := d.anyPod(r, func(_ *v1alpha1.TrainingJob, pod *corev1.Pod) bool { return roleOf(pod) == "worker" })
+	ps := d.anyPod(r, func(_ *v1alpha1.TrainingJob, pod *corev1.Pod) bool { return roleOf(pod) == "ps" })
+	attempt := r.Job().Status.Attempt
+	r.Share("a file server fails", d.others(r, worker))
+	r.wait(time.Duration(d.rng.IntN(10)) * time.Second)
+	r.OutOfMemory(ps)
+	d.until(r, restartsWithin, func(s *v1alpha1.TrainingJobStatus) bool { return s.Attempt > attempt })
+	d.trains(r)
+	r.wait(lateEvidence)
+	d.trains(r)
+	for _, i := range r.Job().Status.Incidents {
+		if i.Scope == v1alpha1.ScopeJob && i.Attempt == attempt {
+			if i.Pod != ps.Name || i.Cause != v1alpha1.CauseOOM {
+				d.fail(r, "22 blame is true: %s: %s ran out of memory, and the restart names %s (%s)", d.kind, ps.Name, i.Pod, i.Cause)
+			}
+			return
+		}
+	}
+	d.fail(r, "8 exactly once: %s: %s ran out of memory, and no restart of the whole job follows", d.kind, ps.Name)
+}
+
 // crashAtTeardown has a rank end with 0, another one crash as it ends, and rank 0 end with 0 a moment later: the job has succeeded.
 func (d *drill) crashAtTeardown(r *run) {
 	var others []*corev1.Pod

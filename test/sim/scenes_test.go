@@ -46,6 +46,7 @@ var scenes = []scene{
 	{"a full quota", nil, (*drill).fillQuota},
 	{"rank 0 begins slowly", leadsApart, (*drill).beginSlowly},
 	{"a rack is lost", losesAsOne, (*drill).loseRack},
+	{"no memory, seconds after others", hasParameterServer, (*drill).lackMemoryAfterOthers},
 }
 
 const (
@@ -214,10 +215,7 @@ func obstacles(code int32, tries *int) []obstacle {
 		{"ImagePullBackOff", func(r *run, pod *corev1.Pod) { r.NoImage[pod.Spec.Hostname] = true }},
 		{"Insufficient nvidia.com/gpu", func(r *run, pod *corev1.Pod) { r.Homeless[pod.Spec.Hostname] = true }},
 		{"scheduling gates", func(r *run, pod *corev1.Pod) {
-			r.Server.Admit = onCreate(pod, func(q *server.Request) error {
-				world.Gate(q)
-				return nil
-			})
+			r.Server.Admit = onCreate(pod, gate)
 		}},
 		{denied, func(r *run, pod *corev1.Pod) {
 			r.Server.Admit = onCreate(pod, func(*server.Request) error {
@@ -227,6 +225,12 @@ func obstacles(code int32, tries *int) []obstacle {
 			})
 		}},
 	}
+}
+
+// gate keeps the scheduler from the pod that is to be created.
+func gate(q *server.Request) error {
+	world.Gate(q)
+	return nil
 }
 
 // onCreate answers the operator's creates of further pods of the pod's replica.
