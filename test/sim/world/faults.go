@@ -259,7 +259,9 @@ var ofOthers = []end{{1, "Connection reset by peer"}, {1, "Broken pipe"}}
 
 // SpeaksOfPeer reports whether these are words of a program in this world that lost a peer, and not of one that waits for its peers to listen.
 func SpeaksOfPeer(words string) bool {
-	isOne := func(e end) bool { return e.words != "" && (e.words == words || isTable(words) && strings.Contains(words, e.words)) }
+	isOne := func(e end) bool {
+		return e.words != "" && (e.words == words || isTable(words) && strings.Contains(words, e.words))
+	}
 	isOfLibrary := slices.ContainsFunc(slices.Concat(slices.Collect(maps.Values(ofLibraries))...), isOne)
 	return strings.HasPrefix(words, "Connection closed by peer") || slices.ContainsFunc(ofOthers, isOne) || isOfLibrary && !strings.Contains(words, "failed to connect")
 }
