@@ -1,17 +1,5 @@
-// Package policy decides what the facts of a Snapshot mean for a job. Judge applies the rules in this order, and the first ruling
-// wins. A rule may therefore rely on the rules above it: none of them has ruled.
-//
-//	finished    the job has ended: nothing changes its result
-//	suspended   the user suspends the job, or pods of the suspended job still end
-//	succeeded   the replicas that decide the job's success have succeeded
-//	expired     activeDeadlineSeconds are over
-//	failed      replicas broke: they restart, or the job fails
-//	requested   a user requests a restart of the whole job
-//	scaledIn    replicas are removed: the ranks save a checkpoint first
-//	stranded    a replica fits nowhere in the domain of the other replicas
-//	late        startupDeadlineSeconds are over and not all replicas run
-//	unplaced    scheduling.timeoutSeconds are over and not every pod has a node
-//	stalled     rank 0 has not reported in time
+// Package policy decides what the facts of a Snapshot mean for a job. Judge applies the rules in the order of their list (judge.go), and the first ruling
+// wins. Each rule is in the file of its name.
 //
 // A rule that waits for a checkpoint or for other ranks rules Hold. Then only the breakers can overrule it: success, and the
 // deadlines of the whole job.

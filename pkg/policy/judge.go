@@ -3,18 +3,34 @@ package policy
 import (
 	"time"
 
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/budget"
 	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/nodes"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
+// rules are applied in this order, and the first ruling wins. A rule may rely on the rules above it: none of them has ruled. Each is in the file of its
+// name.
+var rules = []rule{
+	finished,  // the job has ended: nothing changes its result
+	suspended, // the user suspends the job, or pods of the suspended job still end
+	succeeded, // the replicas that decide the job's success have succeeded
+	expired,   // activeDeadlineSeconds are over
+	failed,    // replicas broke: they restart, or the job fails
+	requested, // a user requests a restart of the whole job or of one replica
+	scaledIn,  // replicas are removed: the ranks save a checkpoint first
+	stranded,  // a replica fits nowhere in the domain of the other replicas
+	late,      // startupDeadlineSeconds are over and not all replicas run
+	unplaced,  // scheduling.timeoutSeconds are over and not every pod has a node
+	stalled,   // rank 0 has not reported in time
+}
+
+// breakers are the rules that end a hold: the job's success, and the user's deadlines for the whole job.
+var breakers = []rule{succeeded, expired, unplaced}
+
 // rule answers one question about a snapshot. It returns a ruling if it has one, and when it may have one without another event; zero for
 // never.
 type rule func(*state.Snapshot) (ruling *Ruling, wake time.Time)
-
-var rules = []rule{finished, suspended, succeeded, expired, failed, requested, scaledIn, stranded, late, unplaced, stalled}
 
 // Judge returns the verdict on the snapshot.
 func Judge(s *state.Snapshot) Verdict {
@@ -36,9 +52,6 @@ func Judge(s *state.Snapshot) Verdict {
 	v.Accounts = nextAccounts(s, &v)
 	return v
 }
-
-// breakers are the rules that end a hold: the job's success, and the user's deadlines for the whole job.
-var breakers = []rule{succeeded, expired, unplaced}
 
 // firstRuling applies the rules in their order until one rules. wake is when to judge again without another event.
 func firstRuling(s *state.Snapshot) (Ruling, time.Time) {
@@ -76,77 +89,3 @@ func NextLoss(s *state.Snapshot) time.Time {
 	}
 	return next
 }
-
-// Kind is the kind of a ruling.
-type Kind int
-
-// The kinds of rulings.
-const (
-	// Continue: the job continues; its pods converge to its status.
-	Continue Kind = iota
-	// Hold: a rule waits for something, such as a checkpoint. The job continues until then. Only the breakers can overrule a
-	// hold.
-	Hold
-	// Final: the job ended earlier; its result stays.
-	Final
-	// Suspend: the job is suspended, or must be.
-	Suspend
-	// Succeed: the job has succeeded.
-	Succeed
-	// Fail: the job has failed.
-	Fail
-	// Restart: replicas, or the whole job, get another life.
-	Restart
-)
-
-// Ruling is the answer of one rule: what happens to the job, and why.
-type Ruling struct {
-	Kind Kind
-	// Reason is a condition reason of the API. Message is a sentence for the user.
-	Reason  string
-	Message string
-	// Failure is the evidence of a Fail or Restart by failure; nil otherwise.
-	Failure *v1alpha1.Failure
-	// Restarts are the incidents that begin now: several of scope Replica or Role, or one of scope Job.
-	Restarts []failure.Incident
-	// Asked is the checkpoint request to the ranks before they are stopped; nil for none.
-	Asked *v1alpha1.CheckpointRequest
-	// Finishing is whether ranks of a succeeded job still have time to end by themselves.
-	Finishing bool
-	// Expired is whether the time to live of a finished job is over.
-	Expired bool
-}
-
-// Facts are what Judge finds in addition to the ruling.
-type Facts struct {
-	// Amendments are earlier incidents whose true cause is found now.
-	Amendments []failure.Amendment
-	// GivenUp are the failures of evaluators that do not run again in this attempt.
-	GivenUp []failure.Incident
-	// Hastened are the replicas whose next lives answer a user's request. Their back-off ends.
-	Hastened []*state.Replica
-	// Calm are the slots whose next restart is the first in a row. Settled are the slots whose NextStart no longer matters.
-	Calm, Settled []state.Slot
-	// Accounts is what the status keeps of restarts.
-	Accounts Accounts
-	// Avoided are the nodes to which pods created now prefer all others.
-	Avoided []string
-	// NotRunning is the lowest-ranked replica that is not running; nil if all run. BlocksRunning is the first one that the job cannot run
-	// without.
-	BlocksRunning, NotRunning *state.Replica
-	// Stalled describes for how long the job has made no progress; empty while it has time.
-	Stalled string
-	// Unread is why the operator has not been able to read the training's page for that long; empty if it has.
-	Unread string
-}
-
-// Verdict is everything decided in one reconcile: the ruling, and the facts that the plan needs besides.
-type Verdict struct {
-	Ruling
-	Facts
-	// Wake is when to judge again without another event; zero for never.
-	Wake time.Time
-}
-
-// GoesOn reports whether the job continues, at least for now: its pods converge to its status.
-func (v *Verdict) GoesOn() bool { return v.Kind == Continue || v.Kind == Hold }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/state"
@@ -32,24 +30,6 @@ func late(s *state.Snapshot) (*Ruling, time.Time) {
 		message += ": " + missing.Pod.Waiting.Reason + ": " + state.Quote(missing.Pod.Waiting.Message)
 	}
 	return restartForTime(s, failure.At(s, missing, v1alpha1.CauseStartup, v1alpha1.ReasonStartupDeadline, message)), time.Time{}
-}
-
-// whyRefused returns why the API server refuses the replica's pod, for example because of a quota; empty if the pod exists.
-func whyRefused(s *state.Snapshot, r *state.Replica) string {
-	if r.Pod != nil || s.Refusal == nil || s.Refusal.Reason == "" {
-		return ""
-	}
-	return s.Refusal.Reason + ": " + state.Quote(s.Refusal.Message)
-}
-
-// restartForTime returns the ruling on a deadline that has passed. No replica has failed by itself. A rule may restart less for a hang: the time of
-// other deadlines counts from the start of the attempt, and only another attempt has new time.
-func restartForTime(s *state.Snapshot, f v1alpha1.Failure) *Ruling {
-	incident := failure.NewIncident(s, f, v1alpha1.ScopeJob, nil)
-	if f.Reason != v1alpha1.ReasonProgressStalled {
-		incident.Scope = v1alpha1.ScopeJob
-	}
-	return restart(s, []failure.Incident{incident})
 }
 
 // startupDeadline returns when the present attempt should run; zero if there is no deadline. The time of preflight checks does not count: no
@@ -80,28 +60,4 @@ func startupDeadline(s *state.Snapshot) time.Time {
 		}
 	}
 	return deadline.Add(checks)
-}
-
-// sinceBegin returns the time so many seconds after the present attempt could begin. It returns zero if it could not begin yet: old pods are still
-// ending, or the API server admits no pod, for example because of a quota. A restart would fix neither.
-func sinceBegin(s *state.Snapshot, seconds int32) time.Time {
-	first, found := s.FirstCreated()
-	lacksGroups := s.AttemptMayBegin() && s.Gang.Unavailable != ""
-	if s.Job.Status.StartTime == nil || !found && !lacksGroups {
-		return time.Time{}
-	}
-	return state.Latest(first, attemptStart(s.Job)).Add(time.Duration(seconds) * time.Second)
-}
-
-// attemptStart returns when the present attempt could create its pods.
-func attemptStart(job *v1alpha1.TrainingJob) time.Time {
-	start := job.Status.StartTime.Time
-	if next := job.Status.NextStartTime; next != nil && next.After(start) {
-		start = next.Time
-	}
-	resumed := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionSuspended)
-	if resumed != nil && resumed.LastTransitionTime.After(start) {
-		start = resumed.LastTransitionTime.Time
-	}
-	return start
 }
