@@ -51,15 +51,6 @@ func DeclaredPorts(job *v1alpha1.TrainingJob) []int32 {
 	return ports
 }
 
-// PortsByRole returns the port of each role, as Port does.
-func PortsByRole(job *v1alpha1.TrainingJob, name string, fallback int32) []int32 {
-	var ports []int32
-	for _, role := range job.Spec.Roles() {
-		ports = append(ports, Port(job, role, name, fallback))
-	}
-	return ports
-}
-
 // Group returns the pod group as the present attempt's own.
 func Group(job *v1alpha1.TrainingJob, group state.Object) state.Object {
 	group.SetName(state.GroupNameOf(job))

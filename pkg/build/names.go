@@ -76,25 +76,25 @@ func Owners(job *v1alpha1.TrainingJob) []metav1.OwnerReference {
 // meetings is how many attempts in a row each meet at a port of their own.
 const meetings = 16
 
-// MeetingPort returns the port at which the job's replicas meet in the first attempt: the port in the leader's template, or the
-// framework's.
-func MeetingPort(job *v1alpha1.TrainingJob) int32 {
-	port, _ := state.MeetingPortOf(job.Spec.Framework)
-	return Port(job, state.Leader(&job.Spec).Role, port.Name, port.Default)
-}
-
-// LeaderPort returns the port at which the replicas meet in an attempt. If they are restarted in place, an old process may still look for
+// LeaderPort returns the port at which the replicas meet in an attempt; 0 if they do not meet at a port of their leader. If they are restarted in place, an old process may still look for
 // its peers when a new leader is there: they do not meet, as each attempt has a port of its own, the first or one of the 15 above it.
 // A port that the template declares stays.
-func LeaderPort(job *v1alpha1.TrainingJob, first int32, attempt int) int32 {
-	if !state.KeepsPods(job) || !state.MovesPort(&job.Spec) {
+func LeaderPort(job *v1alpha1.TrainingJob, attempt int) int32 {
+	switch first := leaderPort(job); {
+	case !state.FactsOf(job.Spec.Framework).Meet:
+		return 0
+	case !state.KeepsPods(job) || !state.MovesPort(&job.Spec):
 		return first
+	default:
+		return first + int32(attempt%meetings)
 	}
-	return first + int32(attempt%meetings)
 }
 
+func leaderPort(job *v1alpha1.TrainingJob) int32 { return Port(job, state.Leader(&job.Spec).Role) }
+
 // LeaderPorts returns the ports at which the replicas may meet, in whatever attempt and however it restarts.
-func LeaderPorts(job *v1alpha1.TrainingJob, first int32) []int32 {
+func LeaderPorts(job *v1alpha1.TrainingJob) []int32 {
+	first := leaderPort(job)
 	ports := []int32{first}
 	for step := int32(1); step < meetings && state.MovesPort(&job.Spec); step++ {
 		ports = append(ports, first+step)
@@ -103,9 +103,9 @@ func LeaderPorts(job *v1alpha1.TrainingJob, first int32) []int32 {
 }
 
 // Meeting returns the leader's port as the values of variables have it, and the variables that these refer to.
-func Meeting(job *v1alpha1.TrainingJob, first int32) (port string, variables []corev1.EnvVar) {
+func Meeting(job *v1alpha1.TrainingJob) (port string, variables []corev1.EnvVar) {
 	if !state.KeepsPods(job) {
-		return strconv.Itoa(int(first)), nil
+		return strconv.Itoa(int(leaderPort(job))), nil
 	}
 	return "$(" + v1alpha1.EnvLeaderPort + ")", []corev1.EnvVar{ofLife(job, v1alpha1.EnvLeaderPort, "", metadata("annotations", v1alpha1.AnnotationLeaderPort))}
 }

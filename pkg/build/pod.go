@@ -126,17 +126,18 @@ func EnvConflicts(job *v1alpha1.TrainingJob, slot state.Slot, env []corev1.EnvVa
 	return slices.Compact(conflicts)
 }
 
-// Port returns the container port of that name in the role's template, else fallback.
-// Frameworks ask by the names that manifests made for the Kubeflow training operator use.
-func Port(job *v1alpha1.TrainingJob, role v1alpha1.Role, name string, fallback int32) int32 {
+// Port returns the port at which the role's replicas listen: the container port in its template that has the framework's name for it, else the
+// framework's default.
+func Port(job *v1alpha1.TrainingJob, role v1alpha1.Role) int32 {
+	port := state.FactsOf(job.Spec.Framework).Port
 	for _, c := range job.Spec.ReplicaSpecs[role].Template.Spec.Containers {
 		for _, p := range c.Ports {
-			if p.Name == name {
+			if p.Name == port.Name {
 				return p.ContainerPort
 			}
 		}
 	}
-	return fallback
+	return port.Default
 }
 
 // stopVolume is the volume of the file of requests to stop.

@@ -203,13 +203,13 @@ func TestEnvConflicts(t *testing.T) {
 }
 
 func TestPort(t *testing.T) {
-	job := builder.Job("j", builder.Workers(1, builder.Template(func(template *corev1.PodTemplateSpec) {
+	job := builder.Job("j", builder.Framework(v1alpha1.TensorFlow), builder.Workers(1, builder.Template(func(template *corev1.PodTemplateSpec) {
 		template.Spec.Containers = append(template.Spec.Containers, corev1.Container{Ports: []corev1.ContainerPort{{Name: "tfjob-port", ContainerPort: 7}}})
 	})))
-	if got := build.Port(job, v1alpha1.Worker, "tfjob-port", 2222); got != 7 {
+	if got := build.Port(job, v1alpha1.Worker); got != 7 {
 		t.Errorf("port %d, want the template's 7", got)
 	}
-	if got := build.Port(job, v1alpha1.PS, "tfjob-port", 2222); got != 2222 {
+	if got := build.Port(job, v1alpha1.PS); got != 2222 {
 		t.Errorf("port %d, want 2222, as there is none", got)
 	}
 }

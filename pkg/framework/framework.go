@@ -44,21 +44,6 @@ type Completer interface {
 	Complete(job *v1alpha1.TrainingJob) func(state.Slot, *corev1.Pod)
 }
 
-// Meeting is a framework whose replicas meet at a port of their leader.
-type Meeting interface {
-	Framework
-	// Port returns the port at which they meet in the first attempt.
-	Port(job *v1alpha1.TrainingJob) int32
-}
-
-// Listener is a framework whose replicas listen at ports of their own.
-type Listener interface {
-	Framework
-	// Ports returns the TCP ports at which the job's replicas find each other, sorted: the ports of the framework, and the ports that the
-	// templates declare, as far as there is room for them.
-	Ports(job *v1alpha1.TrainingJob) []int32
-}
-
 var known = []Framework{
 	tensorflow.Framework{}, pytorch.Framework{}, jax.Framework{}, mpi.Framework{}, xgboost.Framework{}, lightgbm.Framework{},
 	paddle.Framework{}, custom.Framework{},
@@ -74,26 +59,22 @@ func For(name v1alpha1.Framework) Framework {
 	return custom.Framework{}
 }
 
-// LeaderPort returns the port at which the job's replicas meet in an attempt; 0 if they do not meet at a port of their leader.
-func LeaderPort(job *v1alpha1.TrainingJob, attempt int) int32 {
-	if meeting, is := For(job.Spec.Framework).(Meeting); is {
-		return build.LeaderPort(job, meeting.Port(job), attempt)
-	}
-	return 0
-}
-
 // maxPorts is how many ports an EndpointSlice can have.
 const maxPorts = 100
 
 // Ports returns the TCP ports at which the job's replicas find each other, sorted: the framework's ports, and the ports that the
-// templates declare, as far as there is room for them.
+// templates declare, as far as there is room for them. XGBoost itself chooses the ports that ranks open among themselves.
 func Ports(job *v1alpha1.TrainingJob) []int32 {
 	var ports []int32
-	switch framework := For(job.Spec.Framework).(type) {
-	case Meeting:
-		ports = build.LeaderPorts(job, framework.Port(job))
-	case Listener:
-		ports = framework.Ports(job)
+	switch facts := state.FactsOf(job.Spec.Framework); {
+	case facts.Meet:
+		ports = build.LeaderPorts(job)
+	case job.Spec.LaunchesBySSH():
+		ports = []int32{build.SSHPort}
+	case facts.Port.Default != 0:
+		for _, role := range job.Spec.Roles() {
+			ports = append(ports, build.Port(job, role))
+		}
 	}
 	for _, port := range build.DeclaredPorts(job) {
 		if len(ports) < maxPorts && !slices.Contains(ports, port) {

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/build"
 	"github.com/trainingjob/operator/pkg/framework"
 	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/sim/builder"
@@ -40,7 +41,7 @@ func TestEachAttemptInPlaceMeetsAtAPortOfItsOwn(t *testing.T) {
 		}
 		var got []int32
 		for _, attempt := range []int{0, 1, 15, 16} {
-			got = append(got, framework.LeaderPort(job, attempt))
+			got = append(got, build.LeaderPort(job, attempt))
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s from %d: ports %v, want %v", c.framework, c.port, got, c.want)

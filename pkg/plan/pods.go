@@ -57,7 +57,7 @@ func Pods(job *v1alpha1.TrainingJob) func(CreatePod) *corev1.Pod {
 	return func(step CreatePod) *corev1.Pod {
 		pod := build.Pod(job, step.Slot, step.Life, environment()(step.Slot), step.Placement.Avoided)
 		build.Exclude(pod, step.Placement.Excluded)
-		build.TellPort(pod, framework.LeaderPort(job, step.Life.Attempt))
+		build.TellPort(pod, build.LeaderPort(job, step.Life.Attempt))
 		complete()(step.Slot, pod)
 		place(job, step.Slot.Role, pod, step.Placement.Gang)
 		return pod

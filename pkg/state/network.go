@@ -10,12 +10,12 @@ import (
 )
 
 // NamesOf returns which pods of the job have names in DNS: by the spec, or by framework. A collective whose ranks look up only their
-// leader needs no other names. The agents of an elastic PyTorch job exchange host names, and each of them may become the leader.
+// leader needs no other names.
 func NamesOf(spec *v1alpha1.TrainingJobSpec) v1alpha1.DNSNames {
-	switch {
+	switch find := FactsOf(spec.Framework).FindLeader; {
 	case spec.Network != nil && spec.Network.DNSNames != "":
 		return spec.Network.DNSNames
-	case spec.Framework == v1alpha1.JAX, spec.Framework == v1alpha1.PyTorch && spec.Elastic == nil:
+	case find == OnlyLeader, find == UnlessElastic && spec.Elastic == nil:
 		return v1alpha1.DNSNamesLeader
 	default:
 		return v1alpha1.DNSNamesAll
@@ -27,41 +27,19 @@ func IsNamed(spec *v1alpha1.TrainingJobSpec, slot Slot) bool {
 	return NamesOf(spec) == v1alpha1.DNSNamesAll || slot == Leader(spec)
 }
 
-// MeetingPort is the port of the leader at which the ranks of a framework meet.
-type MeetingPort struct {
-	// Name is the name of the container port that sets it, Default the port without one.
-	Name    string
-	Default int32
-}
-
-// XGBoostPort is the name of the container port in manifests made for XGBoostJob, which are LightGBM's too.
-const XGBoostPort = "xgboostjob-port"
-
-var meetingPorts = map[v1alpha1.Framework]MeetingPort{
-	v1alpha1.PyTorch: {"pytorchjob-port", 29500},
-	v1alpha1.JAX:     {"jaxjob-port", 1234},
-	v1alpha1.XGBoost: {XGBoostPort, 9999},
-}
-
-// MeetingPortOf returns the port at which the framework's ranks meet; ok is false if they do not meet at a port of their leader alone.
-func MeetingPortOf(framework v1alpha1.Framework) (port MeetingPort, ok bool) {
-	port, ok = meetingPorts[framework]
-	return port, ok
-}
-
 // MovesPort reports whether the ranks may meet at another port in each attempt. They do not if the leader's template declares the port or has a
 // probe look at it: both are the same in a pod that is restarted in place.
 func MovesPort(spec *v1alpha1.TrainingJobSpec) bool {
-	port, meets := MeetingPortOf(spec.Framework)
-	template := spec.ReplicaSpecs[Leader(spec).Role].Template.Spec
-	return meets && !slices.ContainsFunc(slices.Concat(template.InitContainers, template.Containers), func(c corev1.Container) bool {
+	facts, template := FactsOf(spec.Framework), spec.ReplicaSpecs[Leader(spec).Role].Template.Spec
+	port := facts.Port
+	return facts.Meet && !slices.ContainsFunc(slices.Concat(template.InitContainers, template.Containers), func(c corev1.Container) bool {
 		declares := slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Name == port.Name || p.ContainerPort == port.Default })
 		return declares || slices.ContainsFunc([]*corev1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe}, port.isLookedAt)
 	})
 }
 
 // isLookedAt reports whether the probe looks at the port, by its name or its number.
-func (m MeetingPort) isLookedAt(probe *corev1.Probe) bool {
+func (m Port) isLookedAt(probe *corev1.Probe) bool {
 	is := func(port intstr.IntOrString) bool { return port.String() == m.Name || port.IntVal == m.Default }
 	switch {
 	case probe == nil:

@@ -9,14 +9,8 @@ import (
 // IsCollective reports whether the job's ranks run in lock-step, so that none can continue without another: by its framework, or because
 // each role of its ranks restarts the whole job.
 func IsCollective(spec *v1alpha1.TrainingJobSpec) bool {
-	switch spec.Framework {
-	case v1alpha1.Custom:
-		return ranksRestartJob(spec)
-	case v1alpha1.TensorFlow, v1alpha1.Paddle:
-		return spec.Replicas(v1alpha1.PS) == 0 || ranksRestartJob(spec)
-	default:
-		return true
-	}
+	lockStep := FactsOf(spec.Framework).LockStep
+	return lockStep == Always || lockStep == WithoutServers && spec.Replicas(v1alpha1.PS) == 0 || ranksRestartJob(spec)
 }
 
 // ranksRestartJob reports whether the job has workers, and the restartScope of them and of its leader is Job. A launcher's is by default.

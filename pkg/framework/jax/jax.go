@@ -53,16 +53,11 @@ func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev
 	}
 }
 
-// Port returns the coordinator's port.
-func (Framework) Port(job *v1alpha1.TrainingJob) int32 {
-	return build.MeetingPort(job)
-}
-
 // collective returns what all processes share.
 func collective(job *v1alpha1.TrainingJob) []corev1.EnvVar {
 	leader := state.Leader(&job.Spec)
 	host := build.Address(job, leader)
-	port, env := build.Meeting(job, Framework{}.Port(job))
+	port, env := build.Meeting(job)
 	size := strconv.Itoa(state.WorldSize(&job.Spec))
 	return append(env,
 		corev1.EnvVar{Name: "JAX_COORDINATOR_ADDRESS", Value: host + ":" + port},

@@ -36,23 +36,16 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-const defaultPort = 12400
-
 // Framework is the LightGBM framework.
 type Framework struct{}
 
 // Name returns LightGBM.
 func (Framework) Name() v1alpha1.Framework { return v1alpha1.LightGBM }
 
-// Ports returns the port of each role.
-func (Framework) Ports(job *v1alpha1.TrainingJob) []int32 {
-	return build.PortsByRole(job, xgboost.PortName, defaultPort)
-}
-
 // Environment returns the variables of the package comment.
 func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev1.EnvVar {
-	leaders := strconv.Itoa(int(port(job, state.Leader(&job.Spec).Role)))
-	shared := append(xgboost.Collective(job, leaders, defaultPort),
+	leaders := strconv.Itoa(int(build.Port(job, state.Leader(&job.Spec).Role)))
+	shared := append(xgboost.Collective(job, leaders),
 		corev1.EnvVar{Name: "LIGHTGBM_MACHINES", Value: strings.Join(machines(job), ",")},
 		corev1.EnvVar{Name: "LIGHTGBM_NUM_MACHINES", Value: strconv.Itoa(state.WorldSize(&job.Spec))})
 	return func(slot state.Slot) []corev1.EnvVar {
@@ -61,7 +54,7 @@ func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev
 		}
 		return slices.Concat(shared, []corev1.EnvVar{
 			{Name: "RANK", Value: strconv.Itoa(state.Rank(&job.Spec, slot))},
-			{Name: "LIGHTGBM_LOCAL_LISTEN_PORT", Value: strconv.Itoa(int(port(job, slot.Role)))},
+			{Name: "LIGHTGBM_LOCAL_LISTEN_PORT", Value: strconv.Itoa(int(build.Port(job, slot.Role)))},
 		})
 	}
 }
@@ -71,12 +64,8 @@ func machines(job *v1alpha1.TrainingJob) []string {
 	var list []string
 	for _, role := range []v1alpha1.Role{v1alpha1.Master, v1alpha1.Worker} {
 		for i := range int(job.Spec.Replicas(role)) {
-			list = append(list, fmt.Sprintf("%s:%d", build.Address(job, state.Slot{Role: role, Index: i}), port(job, role)))
+			list = append(list, fmt.Sprintf("%s:%d", build.Address(job, state.Slot{Role: role, Index: i}), build.Port(job, role)))
 		}
 	}
 	return list
-}
-
-func port(job *v1alpha1.TrainingJob, role v1alpha1.Role) int32 {
-	return build.Port(job, role, xgboost.PortName, defaultPort)
 }

@@ -52,14 +52,6 @@ type Framework struct{}
 // Name returns MPI.
 func (Framework) Name() v1alpha1.Framework { return v1alpha1.MPI }
 
-// Ports returns sshd's port, if sshd starts the ranks.
-func (Framework) Ports(job *v1alpha1.TrainingJob) []int32 {
-	if !job.Spec.LaunchesBySSH() {
-		return nil
-	}
-	return []int32{build.SSHPort}
-}
-
 // Environment returns the launcher's variables of the package comment. Workers have none: what sshd starts does not inherit them.
 //
 //   - HYDRA_IFACE: Hydra's daemons call mpirun back by its host name, which has no dot and resolves in no other pod. With an interface it

@@ -34,21 +34,11 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-const (
-	portName    = "master"
-	defaultPort = 36543
-)
-
 // Framework is the Paddle framework.
 type Framework struct{}
 
 // Name returns Paddle.
 func (Framework) Name() v1alpha1.Framework { return v1alpha1.Paddle }
-
-// Ports returns the port of each role.
-func (Framework) Ports(job *v1alpha1.TrainingJob) []int32 {
-	return build.PortsByRole(job, portName, defaultPort)
-}
 
 // Environment returns the variables of the package comment.
 func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev1.EnvVar {
@@ -123,5 +113,5 @@ func endpoint(job *v1alpha1.TrainingJob, slot state.Slot) string {
 }
 
 func port(job *v1alpha1.TrainingJob, role v1alpha1.Role) int32 {
-	return build.Port(job, role, portName, defaultPort)
+	return build.Port(job, role)
 }

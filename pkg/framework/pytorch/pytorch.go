@@ -48,17 +48,12 @@ func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev
 	}
 }
 
-// Port returns the port of the leader's store.
-func (Framework) Port(job *v1alpha1.TrainingJob) int32 {
-	return build.MeetingPort(job)
-}
-
 // collective returns what all ranks share. PET_NNODES of an elastic job is minReplicas:maxReplicas, plus the master on both sides: scaling
 // changes no variable but WORLD_SIZE, the size when the pod was made, which torchrun does not read.
 func collective(job *v1alpha1.TrainingJob) []corev1.EnvVar {
 	leader := state.Leader(&job.Spec)
 	host := build.Address(job, leader)
-	port, env := build.Meeting(job, Framework{}.Port(job))
+	port, env := build.Meeting(job)
 	size := state.WorldSize(&job.Spec)
 	env = append(env,
 		corev1.EnvVar{Name: "MASTER_ADDR", Value: host},

@@ -31,21 +31,11 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-const (
-	portName    = "tfjob-port"
-	defaultPort = 2222
-)
-
 // Framework is the TensorFlow framework.
 type Framework struct{}
 
 // Name returns TensorFlow.
 func (Framework) Name() v1alpha1.Framework { return v1alpha1.TensorFlow }
-
-// Ports returns the port of each role.
-func (Framework) Ports(job *v1alpha1.TrainingJob) []int32 {
-	return build.PortsByRole(job, portName, defaultPort)
-}
 
 // Environment returns TF_CONFIG, or nothing for a local run.
 func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev1.EnvVar {
@@ -110,7 +100,7 @@ func tasks(job *v1alpha1.TrainingJob, roles ...v1alpha1.Role) map[string]any {
 }
 
 func address(job *v1alpha1.TrainingJob, slot state.Slot) string {
-	return fmt.Sprintf("%s:%d", build.Address(job, slot), build.Port(job, slot.Role, portName, defaultPort))
+	return fmt.Sprintf("%s:%d", build.Address(job, slot), build.Port(job, slot.Role))
 }
 
 func taskType(role v1alpha1.Role) string { return strings.ToLower(string(role)) }

@@ -37,11 +37,6 @@ import (
 	"github.com/trainingjob/operator/pkg/state"
 )
 
-// PortName is the name of the container port in manifests made for XGBoostJob, which are LightGBM's too.
-const PortName = state.XGBoostPort
-
-const defaultPort = 9999
-
 // Framework is the XGBoost framework.
 type Framework struct{}
 
@@ -50,8 +45,8 @@ func (Framework) Name() v1alpha1.Framework { return v1alpha1.XGBoost }
 
 // Environment returns the variables of the package comment.
 func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev1.EnvVar {
-	tracker, shared := build.Meeting(job, Framework{}.Port(job))
-	shared = append(shared, Collective(job, tracker, defaultPort)...)
+	tracker, shared := build.Meeting(job)
+	shared = append(shared, Collective(job, tracker)...)
 	shared = append(shared,
 		corev1.EnvVar{Name: "DMLC_TRACKER_URI", Value: build.Address(job, state.Leader(&job.Spec))},
 		corev1.EnvVar{Name: "DMLC_TRACKER_PORT", Value: tracker},
@@ -71,14 +66,8 @@ func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev
 	}
 }
 
-// Port returns the tracker's port. XGBoost itself chooses the ports that ranks open among themselves.
-func (Framework) Port(job *v1alpha1.TrainingJob) int32 {
-	return build.MeetingPort(job)
-}
-
-// Collective returns the common variables of all ranks in XGBoostJob v1, which LightGBM jobs have too. port is the leader's port,
-// fallback the port of workers whose template names none.
-func Collective(job *v1alpha1.TrainingJob, port string, fallback int32) []corev1.EnvVar {
+// Collective returns the common variables of all ranks in XGBoostJob v1, which LightGBM jobs have too. port is the leader's port.
+func Collective(job *v1alpha1.TrainingJob, port string) []corev1.EnvVar {
 	leader := state.Leader(&job.Spec)
 	env := append(Evaluator(),
 		corev1.EnvVar{Name: "MASTER_ADDR", Value: build.Address(job, leader)},
@@ -95,7 +84,7 @@ func Collective(job *v1alpha1.TrainingJob, port string, fallback int32) []corev1
 	}
 	return append(env,
 		corev1.EnvVar{Name: "WORKER_ADDRS", Value: strings.Join(others, ",")},
-		corev1.EnvVar{Name: "WORKER_PORT", Value: strconv.Itoa(int(build.Port(job, v1alpha1.Worker, PortName, fallback)))})
+		corev1.EnvVar{Name: "WORKER_PORT", Value: strconv.Itoa(int(build.Port(job, v1alpha1.Worker)))})
 }
 
 // Evaluator returns what a replica outside the collective gets: the last lines of a killed process explain the failure.
