@@ -21,13 +21,8 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/schema"
+	"github.com/trainingjob/operator/pkg/state"
 )
-
-// frameworks are the frameworks of the API.
-var frameworks = []string{
-	string(v1alpha1.TensorFlow), string(v1alpha1.PyTorch), string(v1alpha1.JAX), string(v1alpha1.MPI), string(v1alpha1.XGBoost),
-	string(v1alpha1.LightGBM), string(v1alpha1.Paddle), string(v1alpha1.Custom),
-}
 
 // submission are the flags of submit.
 type submission struct {
@@ -92,7 +87,7 @@ other job, whose names begin with their attempt, count as earlier ones.`,
 	f := cmd.Flags()
 	f.StringSliceVarP(&o.files, "filename", "f", nil, "create the jobs of these files; - is standard input")
 	f.BoolVar(&o.dryRun, "dry-run", false, "create nothing; print the job as YAML")
-	f.StringVar(&o.framework, "framework", string(v1alpha1.PyTorch), strings.Join(frameworks, ", "))
+	f.StringVar(&o.framework, "framework", string(v1alpha1.PyTorch), strings.Join(state.Frameworks(), ", "))
 	f.StringVar(&o.image, "image", "", "image that the replicas run")
 	f.Int32Var(&o.workers, "workers", 1, "how many workers")
 	f.Int32Var(&o.ps, "ps", 0, "how many parameter servers")
@@ -103,7 +98,7 @@ other job, whose names begin with their attempt, count as earlier ones.`,
 	f.StringVar(&o.queue, "queue", "", "LocalQueue of Kueue to wait in")
 	f.StringVar(&o.elastic, "elastic", "", "let the number of workers change: MIN:MAX")
 	f.Int32Var(&o.after, "after", 0, "latest attempt of another job, behind which this one begins")
-	_ = cmd.RegisterFlagCompletionFunc("framework", cobra.FixedCompletions(frameworks, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("framework", cobra.FixedCompletions(state.Frameworks(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
