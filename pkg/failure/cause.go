@@ -79,14 +79,11 @@ func isPermanent(s *state.Snapshot, p *state.Pod) bool {
 	}
 }
 
-// missedPeer reports whether a rank of a collective may have followed another one, which may not show yet: its code is one that any exception has, and its
-// words are about a lost peer, or a table of torchrun has no words of it at all.
+// missedPeer reports whether a rank may have followed another rank of its collective, or a parameter server, which may not show yet. Until all ranks have
+// met, a peer that does not listen may be one that never will.
 func missedPeer(s *state.Snapshot, f *v1alpha1.Failure) bool {
-	if !state.IsMember(&s.Job.Spec, f.Role) || !hasFollowersCode(f) {
-		return false
-	}
-	words := wordsOf(f)
-	return words == lostPeer || words == noWords && isAgents(f) && state.WorldSize(&s.Job.Spec) > 1
+	isPeer := state.IsMember(&s.Job.Spec, f.Role) && state.WorldSize(&s.Job.Spec) > 1 || state.IsRank(f.Role) && s.Job.Spec.Replicas(v1alpha1.PS) > 0
+	return isPeer && Followed(f) && (wordsOf(f) != lostEarly || s.Is(v1alpha1.ConditionRunning))
 }
 
 // takenAwayBecause returns how the pod was lost, with Kubernetes' reason and message if there are any.

@@ -42,12 +42,13 @@ func NewIncident(s *state.Snapshot, f v1alpha1.Failure, scope v1alpha1.RestartSc
 	return incident
 }
 
-// waitedInVain reports whether a rank of a collective has ended by itself while another one has never run in this attempt and has no node: all others
-// wait for that one, and give up when their libraries do.
+// waitedInVain reports whether a rank of a collective has ended by itself while another one has never run in this attempt, and has no node or no pod, because
+// the API server refuses it: all others wait for that one, and give up when their libraries do.
 func waitedInVain(s *state.Snapshot, f *v1alpha1.Failure) bool {
 	isOne := IsOfRank(f) && state.IsMember(&s.Job.Spec, f.Role) && s.Job.Spec.Elastic == nil && f.Attempt == s.Job.Status.Attempt
 	return isOne && s.Any(func(r *state.Replica) bool {
-		return state.IsRank(r.Slot.Role) && r.State == state.Pending && !s.Memory[r.Slot.Role].Started.Has(r.Slot.Index)
+		isRefused := r.State == state.Missing && s.Refusal != nil && s.Refusal.Reason != ""
+		return state.IsRank(r.Slot.Role) && (r.State == state.Pending || isRefused) && !s.Memory[r.Slot.Role].Started.Has(r.Slot.Index)
 	})
 }
 

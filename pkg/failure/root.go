@@ -173,6 +173,12 @@ func Restarts(s *state.Snapshot, broken []Incident) []Incident {
 	return apart
 }
 
+// Followed reports whether the rank shows that it followed another one, or a table of torchrun has no words of why it ended: its code is one that any
+// exception or watchdog has, and its words are about a lost peer.
+func Followed(f *v1alpha1.Failure) bool {
+	return IsOfRank(f) && hasFollowersCode(f) && (wordsOf(f) >= lostEarly || wordsOf(f) == noWords && isAgents(f))
+}
+
 // MayBeFollower reports whether a rank may exit like this because it lost a peer.
 func MayBeFollower(f *v1alpha1.Failure) bool {
 	return IsOfRank(f) && !isKill(f) && (f.Cause == v1alpha1.CauseRetryable || f.Cause == v1alpha1.CauseFatal)

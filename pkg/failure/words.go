@@ -27,7 +27,7 @@ const (
 var (
 	brokenWords = []string{
 		"closed by peer", "reset by peer", "aborted by peer", "closed by remote", "closed by the remote", "reset by remote", "closed by host", "broken pipe", "brokenpipe",
-		"connection reset", "connection closed", "connection aborted", "connection lost", "connectionreset", "connectionaborted", "connection was", "remote process exit",
+		"connection reset", "connection closed", "connection aborted", "connection lost", "connectionreset", "connectionaborted", "connection was", "remote process exit", "lost communication", "lost connection",
 		"got 0 bytes", "socket closed", "another task died", "distributed service detected",
 	}
 	failedWords = []string{

@@ -172,10 +172,10 @@ func lostTogether(s *state.Snapshot, incidents []v1alpha1.Incident, amendments [
 
 // countsAgainstNode reports whether the node may have caused the incident: an end of the program, whatever it costs, an end that the node does
 // not know, as after a reboot, and a hang for which the stacks blame a rank. Drains, preemptions and deletions are decisions of users and
-// controllers. The consequence of a loss elsewhere and a lack of memory do not count either, nor do a command that is not there and an end by the
+// controllers. What followed from something elsewhere, and so is free, and a lack of memory do not count either, nor do a command that is not there and an end by the
 // kubelet that the template requests.
 func countsAgainstNode(spec *v1alpha1.TrainingJobSpec, incident *v1alpha1.Incident) bool {
-	reason, isConsequence := failure.ReasonOf(incident.Reason), incident.Explained && !incident.Charged
+	reason, isConsequence := failure.ReasonOf(incident.Reason), !incident.Charged && (incident.Explained || !failure.IsApart(spec, incident.Role))
 	isLossByRule := failure.IsLoss(incident.Cause) && incident.ExitCode != nil && incident.Reason == "Error"
 	isOurs := slices.Contains([]v1alpha1.Cause{v1alpha1.CauseRetryable, v1alpha1.CauseStartup, v1alpha1.CauseHang}, incident.Cause)
 	isOther := reason.IsOfTemplate || failure.MayBeKubelets(spec, &incident.Failure) || failure.LacksProgram(&incident.Failure)

@@ -14,7 +14,7 @@ import (
 
 // holds delay the ruling on a failure. Each returns nil if it does not, and otherwise when the delay ends. They are applied in this order,
 // and the first that delays the ruling wins.
-var holds = []func(*state.Snapshot, *Ruling) (held *Ruling, until time.Time){waitForStart, waitForPeers, waitForKubelet, waitForCheckpoint}
+var holds = []func(*state.Snapshot, *Ruling) (held *Ruling, until time.Time){waitForStart, waitForPeers, waitForKubelet, waitForLoss, waitForCheckpoint}
 
 // waitForStart holds a restart while another member of the attempt is still starting. Impatient ranks must not end an attempt
 // that never ran: a slow image would restart the job for ever. The wait ends at startupDeadlineSeconds, or when a user requests a
@@ -88,10 +88,13 @@ func exitedAt(s *state.Snapshot, f *v1alpha1.Failure) time.Time {
 
 // hasPeer reports whether a replica runs or starts whose end would explain the end of a rank: another rank of a collective, or a parameter
 // server.
-func hasPeer(s *state.Snapshot) bool {
+func hasPeer(s *state.Snapshot) bool { return hasPeerElsewhere(s, "") }
+
+// hasPeerElsewhere reports whether there is such a replica on another node than the given one.
+func hasPeerElsewhere(s *state.Snapshot, node string) bool {
 	return s.Any(func(r *state.Replica) bool {
 		isPeer := r.Slot.Role == v1alpha1.PS || state.IsMember(&s.Job.Spec, r.Slot.Role)
-		return isPeer && (r.State == state.Running || r.State == state.Starting)
+		return isPeer && (r.State == state.Running || r.State == state.Starting) && r.Pod.Node != node
 	})
 }
 
@@ -121,6 +124,21 @@ func isUnexplained(p *state.Pod) bool {
 	}
 	wasAsked := p.Exit != nil && p.Exit.Main && p.Exit.Code == 128+15 && p.Disruption.Reason == ""
 	return wasAsked || p.Rejected.Reason != "" && p.Exit == nil
+}
+
+// waitForLoss holds the end of a job while the loss of a node may explain it: a rank has followed another one, or hangs, and a replica on another node has
+// not reported its own end. A lost node can show for as long as the incident window after the ranks that missed it, and nothing mends a job that has failed.
+func waitForLoss(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.Time) {
+	f := ruling.Failure
+	if ruling.Kind != Fail || f == nil || f.Cause != v1alpha1.CauseHang && !failure.Followed(f) || !hasPeerElsewhere(s, f.Node) {
+		return nil, time.Time{}
+	}
+	until = exitedAt(s, f).Add(state.IncidentWindow(&s.Job.Spec))
+	if !s.Now.Before(until) {
+		return nil, time.Time{}
+	}
+	return &Ruling{Kind: Hold, Reason: v1alpha1.ReasonRestartHeld, Message: failure.WithMessage(f, fmt.Sprintf(
+		"%s; the job fails at %s UTC unless the loss of a node explains it.", failure.Describe(f), until.UTC().Format(time.TimeOnly)))}, until
 }
 
 // waitForCheckpoint holds a restart of the whole job while all ranks can save a checkpoint, for example after pods were evicted.

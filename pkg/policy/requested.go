@@ -34,17 +34,18 @@ func requested(s *state.Snapshot) (*Ruling, time.Time) {
 	return restart(s, []failure.Incident{incident}), time.Time{}
 }
 
-// hastened returns the replicas whose next lives answer a request: of the named replica, or of all replicas that the job waits for, no pod
-// exists. A restart is under way, so the request begins no other one. It ends their back-off.
+// hastened returns the replicas whose next lives answer a request: of all replicas that restart with the named one, or of all that the job waits for, no
+// pod exists. A restart is under way, so the request begins no other one. It ends their back-off.
 func hastened(s *state.Snapshot) []*state.Replica {
 	request := s.RestartRequest()
 	if request == nil {
 		return nil
 	}
+	incident := requestedIncident(s, request)
 	var waiting []*state.Replica
 	for r := range s.Replicas() {
 		switch {
-		case request.Replica != nil && request.Replica != r, !r.NeedsPod():
+		case !failure.Covers(&incident.Incident, r.Slot), !r.NeedsPod():
 		case r.State != state.Missing:
 			return nil
 		default:

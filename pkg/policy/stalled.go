@@ -26,7 +26,11 @@ func stalled(s *state.Snapshot) (*Ruling, time.Time) {
 	}
 	failure := hang(s)
 	failure.Time = metav1.NewTime(deadline.Add(-state.StallAfter(s.Job.Spec.Progress)))
-	return restartForTime(s, failure), time.Time{}
+	ruling := restartForTime(s, failure)
+	if held, until := waitForLoss(s, ruling); held != nil {
+		return held, until
+	}
+	return ruling, time.Time{}
 }
 
 // hang returns the failure of a job that hangs: of the rank for which the others wait, with its node, if stacks show one, else of the rank that
