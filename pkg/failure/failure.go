@@ -100,11 +100,11 @@ func endedAt(s *state.Snapshot, p *state.Pod) time.Time {
 	return p.EndSeen
 }
 
-// SeenAt returns when the operator first saw the pod of a present life ended; zero if it has not.
+// SeenAt returns when the operator first saw the failed pod ended; zero if it has not.
 func SeenAt(s *state.Snapshot, f *v1alpha1.Failure) time.Time {
-	if r := s.Replica(SlotOf(f)); r != nil {
-		if p := cmp.Or(r.Pod, r.Last); p != nil && p.Name == f.Pod {
-			return p.EndSeen
+	for _, pods := range [][]state.Pod{s.PodsOf(SlotOf(f)), s.Gone} {
+		if i := slices.IndexFunc(pods, func(p state.Pod) bool { return p.Name == f.Pod }); i >= 0 {
+			return pods[i].EndSeen
 		}
 	}
 	return time.Time{}

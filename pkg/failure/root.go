@@ -54,12 +54,17 @@ func byMemory(_ *state.Snapshot, first *earliest, f *v1alpha1.Failure) bool {
 	return IsOfProgram(&first.Failure) && f.Reason == outOfMemory && !f.Time.After(first.Time.Add(time.Second))
 }
 
-func byWords(_ *state.Snapshot, first *earliest, f *v1alpha1.Failure) bool {
+// byWords: an end that shows nothing followed one that shows an error or a code of its own, if that ended at most a little later, or was seen no later: the
+// clock of the silent one's node may be some seconds slow.
+func byWords(s *state.Snapshot, first *earliest, f *v1alpha1.Failure) bool {
 	within, shows := followsWithin, wordsOf(f) < noWords
 	if isAgents(f) {
 		within, shows = within+agentNotices, shows || evidenceOf(f, noWords, false) < 2
 	}
-	return (first.isSilent || LateCulprit(&first.Failure) > 0) && shows && !f.Time.After(first.Time.Add(within))
+	isSoon := shows && !f.Time.After(first.Time.Add(within))
+	seen, firstSeen := SeenAt(s, f), SeenAt(s, &first.Failure)
+	isSeenFirst := !seen.IsZero() && seen.Before(firstSeen) && IsOfProgram(f) && evidenceOf(f, wordsOf(f), false) < 2+noWords
+	return (first.isSilent || LateCulprit(&first.Failure) > 0) && (isSoon || isSeenFirst)
 }
 
 // inOrder sorts ends so that the first cause comes first, as far as it shows. Kubernetes gives times in whole seconds, and all ranks of a
