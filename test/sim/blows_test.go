@@ -37,6 +37,8 @@ func drillJobs(n int) [][]builder.JobOption {
 		{tensorflow, builder.PS(1), builder.Workers(n)},
 		{tensorflow, builder.Leader(v1alpha1.Chief), builder.PS(2), builder.Workers(n), builder.Evaluators(1)},
 		{tensorflow, builder.Workers(several)},
+		{tensorflow, builder.PS(1), builder.Workers(n), builder.EveryRole(builder.Policy(v1alpha1.RestartExitCode))},
+		{mpi, builder.Leader(v1alpha1.Launcher), builder.Workers(n), builder.EveryRole(builder.Policy(v1alpha1.RestartExitCode))},
 		{paddle, builder.PS(1), builder.Workers(n)},
 		{mpi, builder.Leader(v1alpha1.Launcher), builder.Workers(n)},
 		{builder.Workers(n)},

@@ -30,7 +30,7 @@ func isNodeFault(i *v1alpha1.Incident) bool {
 func countsForNode(spec *v1alpha1.TrainingJobSpec, i *v1alpha1.Incident) (surely, may bool) {
 	isForgotten := slices.Contains(forgotten, i.Reason)
 	switch {
-	case isNoFault(i):
+	case isNoFault(spec, i):
 		return false, false
 	case i.Cause == v1alpha1.CauseHang:
 		return false, slices.ContainsFunc([]string{" is in ", " does not answer", " rank "}, func(how string) bool { return strings.Contains(i.Message, nameOf(i)+how) })
@@ -42,10 +42,11 @@ func countsForNode(spec *v1alpha1.TrainingJobSpec, i *v1alpha1.Incident) (surely
 	}
 }
 
-// isNoFault reports whether no node is to blame for the incident: it is an exit that followed another failure, or a user requested it.
-func isNoFault(i *v1alpha1.Incident) bool {
+// isNoFault reports whether no node is to blame for the incident: it is an exit that followed another failure, or waited in vain, or a user requested it.
+func isNoFault(spec *v1alpha1.TrainingJobSpec, i *v1alpha1.Incident) bool {
 	isLoss := i.Cause == v1alpha1.CauseInfrastructure || i.Cause == v1alpha1.CausePreempted
-	isConsequence := i.Explained && !i.Charged && !isLoss && !slices.Contains(forgotten, i.Reason)
+	isFree := !i.Charged && (i.Explained || !isApart(spec, i.Role))
+	isConsequence := isFree && !isLoss && !slices.Contains(forgotten, i.Reason)
 	return i.Node == "" || isConsequence || i.Cause == v1alpha1.CauseRequested || i.Cause == v1alpha1.CauseCompleted
 }
 

@@ -70,7 +70,7 @@ func (c *Checker) checkIncident(h *history, before *v1alpha1.TrainingJob, i *v1a
 	}
 	c.checkCause(h, before, where, &i.Failure)
 	isLoss := i.Cause == v1alpha1.CauseInfrastructure || i.Cause == v1alpha1.CausePreempted
-	if want := !isLoss && !isApart(&before.Spec, i.Role) && !c.waitedInVain(before, i); i.Charged != want && (i.Charged || !mayHaveMissed(before, i)) {
+	if want := !isLoss && !isApart(&before.Spec, i.Role) && !c.waitedInVain(before, i); i.Charged != want && (i.Charged || !mayHaveMissed(before, i) && !c.lacksPeer(before, i)) {
 		c.violate("8 exactly once: the incident of %s, cause %s, is charged %t", slot, i.Cause, i.Charged)
 	}
 }

@@ -30,6 +30,8 @@ type fate struct {
 	rejected, unstartable, programless, unbegun bool
 	// missedPeer is whether it ended with a follower's code, and the words that it lost a peer or a table that has none.
 	missedPeer bool
+	// mayHaveMissed is whether its words are also of a peer that does not listen yet.
+	mayHaveMissed bool
 	// node is the pod's node, and lostFrom when it counts as lost with it; zero if it does not.
 	node     string
 	lostFrom time.Time
@@ -182,6 +184,7 @@ func (f *fate) noteEnd(pod *corev1.Pod, wasStopped bool) {
 		f.exit, f.programless = &code, end.Message == world.NoProgram
 		f.unbegun = slices.ContainsFunc(pod.Status.InitContainerStatuses, func(c corev1.ContainerStatus) bool { return c.State.Terminated == end })
 		f.missedPeer = slices.Contains([]int32{1, 134, 139}, code) && (world.SpeaksOfPeer(end.Message) || world.SaysNothing(end.Message))
+		f.mayHaveMissed = code == 1 && world.SpeaksOfStart(end.Message)
 		f.unstartable = end.Reason == "StartError" && !f.programless
 	}
 }
@@ -283,7 +286,7 @@ func (c *Checker) causeOf(h *history, p place, job *v1alpha1.TrainingJob) causes
 		one := causes{loss: f.lost || lostWithNode || f.touched && f.exit != nil}
 		if f.exit != nil && *f.exit != 0 {
 			one.fatal = f.isFatal(&job.Spec, p.slot.Role)
-			one.exit = !one.fatal
+			one.exit = !one.fatal || f.mayHaveMissed && needsPeers(&job.Spec, p.slot.Role)
 		}
 		all = all.or(one)
 	}
@@ -292,10 +295,15 @@ func (c *Checker) causeOf(h *history, p place, job *v1alpha1.TrainingJob) causes
 
 // isFatal reports whether no restart mends the exit. The code of a rank that missed a peer is not its own.
 func (f *fate) isFatal(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role) bool {
-	policy, isRank := spec.ReplicaSpecs[role].RestartPolicy, role.IsLeader() || role == v1alpha1.Worker
-	missedPeer := f.missedPeer && isCollective(spec) && isRank && policy == v1alpha1.RestartExitCode
+	policy := spec.ReplicaSpecs[role].RestartPolicy
+	missedPeer := f.missedPeer && needsPeers(spec, role) && policy == v1alpha1.RestartExitCode
 	isOfProgram := !missedPeer && !f.unstartable && !f.unbegun
 	return f.programless || policy == v1alpha1.RestartNever || isOfProgram && isPermanent(*f.exit, policy)
+}
+
+// needsPeers reports whether a replica of the role cannot train on without another rank, or a parameter server.
+func needsPeers(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role) bool {
+	return (role.IsLeader() || role == v1alpha1.Worker) && (isCollective(spec) || spec.Replicas(v1alpha1.PS) > 0)
 }
 
 // isPermanent says it as the documentation of restartPolicy does.

@@ -248,6 +248,10 @@ var ofLibraries = map[v1alpha1.Framework][]end{
 		{134, "F external/xla/xla/pjrt/distributed/client.h:80] Terminating process because the JAX distributed service detected fatal errors"},
 		{139, ""},
 	},
+	v1alpha1.MPI: {
+		{1, "ORTE has lost communication with a remote daemon.\nThis is usually due to either a failure of the TCP network\nconnection to the node, or possibly an internal failure of the daemon itself."},
+		{1, "Connection reset by peer"},
+	},
 	v1alpha1.TensorFlow: {
 		{1, "tensorflow.python.framework.errors_impl.UnavailableError: failed to connect to all addresses"},
 		{1, "tensorflow.python.framework.errors_impl.DeadlineExceededError: Deadline Exceeded"},
@@ -263,8 +267,11 @@ func SpeaksOfPeer(words string) bool {
 		return e.words != "" && (e.words == words || isTable(words) && strings.Contains(words, e.words))
 	}
 	isOfLibrary := slices.ContainsFunc(slices.Concat(slices.Collect(maps.Values(ofLibraries))...), isOne)
-	return strings.HasPrefix(words, "Connection closed by peer") || slices.ContainsFunc(ofOthers, isOne) || isOfLibrary && !strings.Contains(words, "failed to connect")
+	return strings.HasPrefix(words, "Connection closed by peer") || slices.ContainsFunc(ofOthers, isOne) || isOfLibrary && !SpeaksOfStart(words)
 }
+
+// SpeaksOfStart reports whether ranks use these words also of a peer that does not listen yet.
+func SpeaksOfStart(words string) bool { return strings.Contains(words, "failed to connect") }
 
 func (w *World) lastWordsOf(framework v1alpha1.Framework) end {
 	ends := ofLibraries[framework]
