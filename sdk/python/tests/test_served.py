@@ -130,10 +130,12 @@ class Served(unittest.TestCase):
 
     def test_a_job_that_is_not_served_has_a_cause(self):
         missing = tj.JobNotFound("no TrainingJob j")
+        stalled = {"type": "Stalled", "status": "True", "reason": "PyTorchJobNameConflict", "message": "TFJob j has this name"}
         for said, own, theirs in (
                 ("no pytorchjob j in namespace n", missing, None),
                 ("has no TrainingJob: no operator serves it, or not yet", missing, pytorch()),
-                ("another TrainingJob has its name", job(1), pytorch()),
+                ("another job has its name", job(1), pytorch()),
+                ("TFJob j has this name", job(1), pytorch(None, stalled)),
                 ("kueue.x-k8s.io/multikueue runs it", missing, pytorch({"runPolicy": {"managedBy": "kueue.x-k8s.io/multikueue"}})),
                 ("it was refused: no role", missing, pytorch(None, failed("PyTorchJobFailedValidation"))),
                 ("it has ended \\(Failed\\)", missing, pytorch(None, failed("PyTorchJobFailed")))):

@@ -77,7 +77,7 @@ def get(api: Any, namespace: str, name: str) -> TrainingJob:
     if cause:
         raise JobNotFound(f"{about}: {cause}")
     if found is not None:
-        raise JobNotFound(f"{about}: another TrainingJob has its name, delete one of them")
+        raise JobNotFound(f"{about}: another job has its name, give one of them another name")
     raise NotYet(f"{about}: no operator serves it, or not yet; kubectl tj why {kind.name.lower()}/{plain} shows the cause")
 
 
@@ -149,6 +149,8 @@ def _cause(kind: Kind, job: Mapping[str, Any]) -> str:
     for condition in job.get("status", {}).get("conditions", []):
         if condition["status"] == "True" and condition.get("reason") == f"{kind.name}FailedValidation":
             return f"it was refused: {condition.get('message', '')}"
+        if condition["status"] == "True" and condition["type"] == "Stalled":
+            return condition.get("message", "")
         if condition["status"] == "True" and condition["type"] in ("Succeeded", "Failed"):
             return f"it has ended ({condition['type']})"
     return ""
