@@ -59,7 +59,8 @@ func (q *quotas) takeBack(ctx context.Context, j *trainingJob, all []kueue.Workl
 	isQueued := jobframework.QueueName(j) != ""
 	isToBeStopped := isQueued && j.isPaused() && !j.IsSuspended() && !j.isFinished()
 	isReplaced := isQueued && j.isReplaced(all)
-	if !isToBeStopped && !isReplaced && !(j.isHalfStopped() && (isQueued || len(all) > 0)) {
+	isHalfStopped := j.isHalfStopped() && (isQueued || len(all) > 0)
+	if !isToBeStopped && !isReplaced && !isHalfStopped {
 		return q.change(ctx, j, func() { delete(j.Annotations, v1alpha1.AnnotationQueueResized) }) // kubectl tj resume may have left it
 	}
 	isByUser, wanted := isReplaced || j.isSuspendedByUser(all), podSetsOf(all)

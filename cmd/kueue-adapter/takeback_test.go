@@ -145,7 +145,7 @@ var writers = map[string]func(*world){
 		w.isWanted = false
 	},
 	"a pipeline removes the annotation": func(w *world) {
-		if j := (*trainingJob)(w.job()); j.isPaused() && !(j.IsSuspended() && j.isStarted()) {
+		if j := (*trainingJob)(w.job()); j.isPaused() && (!j.IsSuspended() || !j.isStarted()) {
 			w.patches(annotationOff)
 			w.isWanted = true
 		}
