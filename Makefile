@@ -334,6 +334,10 @@ bench-scale: bin/lab bin/operator ## measure jobs of 5,000 and 10,000 pods, and 
 bench-tenants: bin/lab bin/operator ## measure how much longer a job takes to start beside a tenant of another namespace that misbehaves
 	.ci/bench tenants $(BENCH_ARGS)
 
+.PHONY: bench-flood
+bench-flood: bin/lab bin/operator ## submit 5,000 jobs within a minute and delete them, on a lab of its own, and fail if any was lost
+	.ci/bench flood $(BENCH_ARGS)
+
 .PHONY: bench-queued
 bench-queued: bin/lab bin/operator bin/kueue bin/kueue-adapter ## measure the memory of Kueue's adapter with 10,000 pods queued, on a lab of its own
 	.ci/bench queued $(BENCH_ARGS)

@@ -152,11 +152,11 @@ func TestAStatusThatIsTooLongIsCarriedAnew(t *testing.T) {
 	long := func(j *v1alpha1.TrainingJob) {
 		j.Annotations = map[string]string{v1alpha1.AnnotationCarriedStatus: `{"replicas":0,"readyReplicas":0,"attempt":2,"restarts":3,"message":"` + strings.Repeat("x", 20_000) + `"}`}
 	}
-	job, w := admitted(t, dispatched, running(4), long)
+	job, _ := admitted(t, dispatched, running(4), long)
 	if name := (*trainingJob)(job).dispatchName(); name != "after-attempt-2" {
 		t.Errorf("while it runs, its templates are called %q", name)
 	}
-	job, w = admitted(t, dispatched, suspended, running(0), long)
+	job, w := admitted(t, dispatched, suspended, running(0), long)
 	evicted(w, time.Hour)
 	w.Spec.PodSets[0].Template.Name = "after-attempt-2"
 	api := cluster(t, interceptor.Funcs{SubResourcePatch: patchWhole}, job, w)

@@ -67,6 +67,11 @@ func (j *trainingJob) IsActive() bool {
 	if seen := j.Status.ObservedGeneration; seen != 0 && seen != j.Generation && !j.Spec.IsDispatched() {
 		return true
 	}
+	return j.hasPods()
+}
+
+// hasPods reports whether the status counts pods that may run.
+func (j *trainingJob) hasPods() bool {
 	for _, role := range j.Status.ReplicaStatuses {
 		if role.Active > 0 {
 			return true

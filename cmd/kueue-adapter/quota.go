@@ -58,12 +58,20 @@ func (q *quotas) look(ctx context.Context, j *trainingJob) (wrote bool, err erro
 func (q *quotas) takeBack(ctx context.Context, j *trainingJob, all []kueue.Workload) (wrote bool, err error) {
 	isQueued := jobframework.QueueName(j) != ""
 	isToBeStopped := isQueued && j.isPaused() && !j.IsSuspended() && !j.isFinished()
-	if !isToBeStopped && !(j.isHalfStopped() && (isQueued || len(all) > 0)) {
+	isReplaced := isQueued && j.isReplaced(all)
+	isHalfStopped := j.isHalfStopped() && (isQueued || len(all) > 0)
+	if !isToBeStopped && !isReplaced && !isHalfStopped {
 		return q.change(ctx, j, func() { delete(j.Annotations, v1alpha1.AnnotationQueueResized) }) // kubectl tj resume may have left it
 	}
-	isByUser := j.isSuspendedByUser(all)
-	return j.takeBack(ctx, q.client, podSetsOf(all), func() {
+	isByUser, wanted := isReplaced || j.isSuspendedByUser(all), podSetsOf(all)
+	if isReplaced { // its templates are the user's
+		wanted = nil
+	}
+	return j.takeBack(ctx, q.client, wanted, func() {
 		j.Suspend()
+		if isReplaced && !j.Spec.IsDispatched() {
+			controllerutil.AddFinalizer(j.Object(), v1alpha1.FinalizerQuota)
+		}
 		if isByUser {
 			metav1.SetMetaDataAnnotation(&j.ObjectMeta, v1alpha1.AnnotationQueuePaused, "true")
 		}
@@ -79,6 +87,22 @@ func (j *trainingJob) isHalfStopped() bool {
 // restores its templates in the same write, or marks it.
 func (j *trainingJob) isSuspendedByUser(all []kueue.Workload) bool {
 	return j.isHalfStopped() && !j.isToRequeue() && slices.ContainsFunc(all, func(w kueue.Workload) bool { return workload.IsAdmitted(&w) })
+}
+
+// isReplaced reports whether a user has replaced a job that runs by a manifest that suspends it. kubectl replace removes all that the manifest does not
+// name: the changes of the admission, and what the adapter keeps in a job whose pods end. Without it, Kueue would start the job again.
+func (j *trainingJob) isReplaced(all []kueue.Workload) bool {
+	isKept := func(*kueue.Workload) bool {
+		return controllerutil.ContainsFinalizer(j.Object(), v1alpha1.FinalizerQuota)
+	}
+	if j.Spec.IsDispatched() { // it has no finalizer, and its counts are kept if there are any
+		_, isCarried := j.Annotations[v1alpha1.AnnotationCarriedStatus]
+		isKept = func(w *kueue.Workload) bool {
+			return isCarried || j.Status.StartTime == nil || workloadevict.IsEvicted(w)
+		}
+	}
+	return j.IsSuspended() && !j.isStarted() && !j.isFinished() && !j.isPaused() && j.hasPods() &&
+		slices.ContainsFunc(all, func(w kueue.Workload) bool { return workload.IsAdmitted(&w) && !isKept(&w) })
 }
 
 func (j *trainingJob) isToRequeue() bool {

@@ -127,12 +127,25 @@ var writers = map[string]func(*world){
 			w.isWanted = false
 		}
 	},
+	"a user replaces the running job by the manifest, with suspend: true": func(w *world) {
+		job := w.job()
+		if job.Spec.IsSuspended() || !(*trainingJob)(job).hasPods() {
+			return
+		}
+		job.Spec, job.Annotations, job.Finalizers = *w.users.DeepCopy(), nil, nil
+		job.Spec.Suspend = ptr.To(true)
+		if err := w.Update(w.Context(), job); err != nil {
+			w.Fatal(err)
+		}
+		w.isWanted = false
+		w.adapts() // no pod ends before
+	},
 	"a pipeline pauses it by the annotation alone": func(w *world) {
 		w.patches(`{"metadata": {"annotations": {"trainingjob.dev/queue-paused": "true"}}}`)
 		w.isWanted = false
 	},
 	"a pipeline removes the annotation": func(w *world) {
-		if j := (*trainingJob)(w.job()); j.isPaused() && !(j.IsSuspended() && j.isStarted()) {
+		if j := (*trainingJob)(w.job()); j.isPaused() && (!j.IsSuspended() || !j.isStarted()) {
 			w.patches(annotationOff)
 			w.isWanted = true
 		}
@@ -261,6 +274,20 @@ func TestKubectlTjSuspendOfADispatchedJobCarriesItsCounts(t *testing.T) {
 	}
 	if workload.IsActive(w) || (*trainingJob)(job).isStarted() {
 		t.Errorf("the Workload is active: %v; labels of the template %v", workload.IsActive(w), job.Spec.ReplicaSpecs[v1alpha1.Worker].Template.Labels)
+	}
+}
+
+// kubectl replace -f removes what the manifest does not name: the marks of the admission, the finalizer and the counts.
+func TestAJobThatIsReplacedByASuspendedOneIsPaused(t *testing.T) {
+	job, w := admitted(t, dispatched, suspended, running(4))
+	job.Finalizers = nil
+	for role, r := range job.Spec.ReplicaSpecs {
+		r.Template.Labels, r.Template.Spec.NodeSelector = nil, nil
+		job.Spec.ReplicaSpecs[role] = r
+	}
+	job, w = after(t, cluster(t, interceptor.Funcs{SubResourcePatch: patchWhole}, job, w), job)
+	if carried := job.Annotations[v1alpha1.AnnotationCarriedStatus]; !(*trainingJob)(job).isPaused() || workload.IsActive(w) || !strings.Contains(carried, `"attempt":3`) {
+		t.Errorf("annotations %v, the Workload is active: %v", job.Annotations, workload.IsActive(w))
 	}
 }
 

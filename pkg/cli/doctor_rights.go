@@ -55,7 +55,11 @@ func (c *connection) needs() []need {
 	if len(reading) == 0 {
 		return needs
 	}
-	return append(slices.Clone(needs), need{"all verbs on Kubeflow jobs", reading, false}, need{"suspend, resume, scale, restart, delete of Kubeflow jobs", steering, false})
+	all := append(slices.Clone(needs), need{"all verbs on Kubeflow jobs", reading, false}, need{"suspend, resume, scale, restart, delete of Kubeflow jobs", steering, false})
+	if c.served(workloadKind.GroupVersion().String())["workloads"] {
+		all = append(all, need{"suspend, resume, why of Kubeflow jobs in a queue of Kueue", on(workloadKind.Group, "workloads", "", "list", "patch", "delete"), false})
+	}
+	return all
 }
 
 // checkRights returns which verbs of kubectl tj the caller may use in the namespace.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -208,6 +209,8 @@ func deployment(namespace, name string, labels map[string]string, arguments ...s
 func TestDoctorOnKubeflow(t *testing.T) {
 	kinds := whole()
 	kinds["kubeflow.org/v1"] = []string{"pytorchjobs", "tfjobs"}
+	queues := maps.Clone(kinds)
+	queues["kueue.x-k8s.io/v1beta2"] = []string{"workloads"}
 	own := map[string]string{"app.kubernetes.io/name": "trainingjob-operator"}
 	theirs := map[string]string{"control-plane": "kubeflow-training-operator"}
 	serving := deployment("trainingjob-system", "trainingjob-operator", own, "--leader-elect", "--kubeflow-kinds=PyTorchJob,JAXJob")
@@ -241,6 +244,9 @@ func TestDoctorOnKubeflow(t *testing.T) {
 		"no Deployment, and Kubeflow's": {clinic: clinic{serves: kinds, objects: append(slices.Clone(served), former)}, status: 1, says: []string{"beside this one, and both serve PyTorchJob:"}},
 		"no Deployment":                 {clinic: clinic{serves: kinds, objects: served}, says: []string{"ok   An operator serves PyTorchJob of Kubeflow, as jobs of namespace team-a show.", "note Whether an operator serves TFJob is not known"}},
 
+		"no right to stop a queued job": {clinic: clinic{serves: queues, denies: []string{"patch workloads"}}, says: []string{
+			"note Rights in namespace team-a do not suffice for: suspend, resume, why of Kubeflow jobs in a queue of Kueue. Missing: patch workloads.kueue.x-k8s.io. Ask for the ClusterRole kueue-workload-editor-role."}},
+		"no queues":          {clinic: clinic{serves: kinds, denies: []string{"patch workloads"}}, not: []string{"workloads"}},
 		"no right to change": {clinic: clinic{serves: kinds, denies: []string{"patch pytorchjobs"}}, says: []string{"Missing: patch pytorchjobs.kubeflow.org. Ask for the ClusterRole kubeflow-training-edit."}},
 	} {
 		t.Run(name, func(t *testing.T) {

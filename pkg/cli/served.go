@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -46,8 +47,8 @@ func nameOf(job *v1alpha1.TrainingJob) string {
 	return job.Name
 }
 
-// addServed adds the Kubeflow job that the job serves, and the changes of it that the operator refused. A caller who may read the TrainingJob alone
-// gets the story of that.
+// addServed adds the Kubeflow job that the job serves, and its warnings: changes that the operator refused, and Services or an autoscaler that the API
+// server refused. A caller who may read the TrainingJob alone gets the story of that.
 func (c *connection) addServed(ctx context.Context, v *story.View) {
 	ref := state.ServedJob(v.Job)
 	if ref == nil {
@@ -60,14 +61,12 @@ func (c *connection) addServed(ctx context.Context, v *story.View) {
 	v.Served = served
 	events, _ := c.eventsAbout(ctx, served)
 	for i := range events {
-		if events[i].Reason == eventRefused {
+		isOfCondition := strings.HasPrefix(events[i].Reason, ref.Kind) // the status of the TrainingJob shows it
+		if events[i].Type == corev1.EventTypeWarning && !isOfCondition {
 			v.Events = append(v.Events, events[i])
 		}
 	}
 }
-
-// eventRefused is the reason of the Event on a Kubeflow job with a change that its TrainingJob cannot follow.
-const eventRefused = "ChangeRefused"
 
 // target is the object that a verb changes: a TrainingJob, or the Kubeflow job that it serves. The operator changes the TrainingJob after that.
 type target struct {

@@ -199,14 +199,25 @@ func TestTheStoryHasWhatTheKubeflowJobAloneShows(t *testing.T) {
 			job.SetLabels(map[string]string{"kueue.x-k8s.io/queue-name": "vision"})
 		}
 	}
-	s := newStage(interceptor.Funcs{}, append(objects, &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "e"}, Type: corev1.EventTypeWarning, Reason: "ChangeRefused", Message: "minAvailable may not change.",
-		InvolvedObject: corev1.ObjectReference{UID: "kubeflow-mnist"}, LastTimestamp: builder.Time(0),
-	})...)
+	const noService = `creating Service mnist-worker-1: services "mnist-worker-1" is forbidden: exceeded quota: team-a`
+	for reason, message := range map[string]string{
+		"ChangeRefused": "minAvailable may not change.", "QuotaExceeded": noService, "PyTorchJobRestarting": "PyTorchJob mnist is restarting.",
+	} {
+		objects = append(objects, &corev1.Event{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: strings.ToLower(reason)}, Type: corev1.EventTypeWarning, Reason: reason, Message: message,
+			InvolvedObject: corev1.ObjectReference{UID: "kubeflow-mnist"}, LastTimestamp: builder.Time(0),
+		})
+	}
+	s := newStage(interceptor.Funcs{}, objects...)
 	s.run(t.Context(), []string{"why", "mnist"})
-	for _, want := range []string{"Event ChangeRefused, 10m ago: minAvailable may not change.", "localqueues.kueue.x-k8s.io -n team-a vision"} {
+	for _, want := range []string{
+		"Event ChangeRefused, 10m ago: minAvailable may not change.", "Event QuotaExceeded, 10m ago: " + noService, "localqueues.kueue.x-k8s.io -n team-a vision",
+	} {
 		if !strings.Contains(s.out.String(), want) {
 			t.Errorf("it does not say %q:\n%s%s", want, s.out, s.err)
 		}
+	}
+	if strings.Contains(s.out.String(), "PyTorchJobRestarting") {
+		t.Errorf("it repeats a condition:\n%s", s.out)
 	}
 }

@@ -16,6 +16,8 @@ const (
 	Suspended  = "Suspended"
 	Succeeded  = "Succeeded"
 	Failed     = "Failed"
+	// Stalled is a condition of this operator alone: the job has no TrainingJob until a user acts. It is removed then.
+	Stalled = "Stalled"
 )
 
 // is reports whether the condition of that type is True.
@@ -30,6 +32,11 @@ func (s *Status) condition(kind string) *Condition {
 		return nil
 	}
 	return &s.Conditions[i]
+}
+
+// withoutStalled returns a copy of the conditions without Stalled.
+func (s *Status) withoutStalled() []Condition {
+	return slices.DeleteFunc(slices.Clone(s.Conditions), func(c Condition) bool { return c.Type == Stalled })
 }
 
 // set sets a condition by the rules of Kubeflow's operator (pkg/util/status.go): a condition that changes moves to the end, Running and

@@ -2,9 +2,11 @@ package kubeflow
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -52,10 +54,28 @@ func (r *reconciler) correct(ctx context.Context, served *Served, child *v1alpha
 	return r.patch(ctx, child, patch)
 }
 
+// wasLeft reports whether the TrainingJob served an earlier job of this kind and name, which was deleted without it, and trains on. Another one beside it
+// would write the same checkpoints.
+func (s *Served) wasLeft(child *v1alpha1.TrainingJob) bool {
+	return child.Annotations[v1alpha1.AnnotationKubeflowSource] != "" && child.Spec.Framework == s.Child.Spec.Framework && len(child.OwnerReferences) == 0 &&
+		child.DeletionTimestamp.IsZero() && !meta.IsStatusConditionTrue(child.Status.Conditions, v1alpha1.ConditionFinished)
+}
+
+// adopt makes the job the owner of the TrainingJob, if nothing has changed that since.
+func (r *reconciler) adopt(ctx context.Context, served *Served, child *v1alpha1.TrainingJob) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": child.UID, "resourceVersion": child.ResourceVersion, "ownerReferences": served.Child.OwnerReferences,
+	}})
+	if err != nil {
+		return err
+	}
+	return r.patch(ctx, child, patch)
+}
+
 // patch changes the TrainingJob by a JSON merge patch.
 func (r *reconciler) patch(ctx context.Context, child *v1alpha1.TrainingJob, patch []byte) error {
 	if err := r.client.Patch(ctx, child.DeepCopy(), client.RawPatch(types.MergePatchType, patch), fieldOwner); err != nil {
-		return fmt.Errorf("taking back a change of the TrainingJob: %w", err)
+		return fmt.Errorf("changing the TrainingJob: %w", err)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package kubeflow
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -34,10 +33,22 @@ func (j *Job) Mirror(child *v1alpha1.TrainingJob, roles map[v1alpha1.Role]string
 // Refuse returns the status of a job that cannot be served.
 func (j *Job) Refuse(why string, now time.Time) Status {
 	m := &mirror{job: j, now: now, next: j.Status}
-	m.next.Conditions = slices.Clone(j.Status.Conditions)
+	m.next.Conditions = j.Status.withoutStalled()
 	m.set(Failed, corev1.ConditionTrue, "FailedValidation", "%s", why)
 	end := metav1.NewTime(now.Truncate(time.Second))
 	m.next.CompletionTime = &end
+	return m.next
+}
+
+// Stall returns the status of a job that has no TrainingJob until a user acts.
+func (j *Job) Stall(reason, why string, now time.Time) Status {
+	known := j.Status.condition(Stalled)
+	if j.Status.isFinished() || known != nil && known.Message == why {
+		return j.Status
+	}
+	m := &mirror{job: j, now: now, next: j.Status}
+	m.next.Conditions = j.Status.withoutStalled()
+	m.set(Stalled, corev1.ConditionTrue, reason, "%s", why)
 	return m.next
 }
 
@@ -53,7 +64,7 @@ type mirror struct {
 // mirror returns the start of a status: the one that the job has, and Created.
 func (j *Job) mirror(child *v1alpha1.TrainingJob, roles map[v1alpha1.Role]string, now time.Time) *mirror {
 	m := &mirror{job: j, child: child, roles: roles, now: now, next: j.Status}
-	m.next.Conditions = slices.Clone(j.Status.Conditions)
+	m.next.Conditions = j.Status.withoutStalled()
 	m.next.ReplicaStatuses = maps.Clone(j.Status.ReplicaStatuses)
 	if len(m.next.Conditions) == 0 {
 		m.set(Created, corev1.ConditionTrue, "Created", "%s %s is created.", j.kind.Name, j.Name)

@@ -142,11 +142,12 @@ func (r *reconciler) isBlocked(ctx context.Context, job *Job, child *v1alpha1.Tr
 	switch {
 	case child == nil:
 		return r.inherit(ctx, job, served)
-	case !metav1.IsControlledBy(child, job):
-		r.warn(job, "NameConflict", state.HolderOf(v1alpha1.Kind, child)+" has this name: give one of them another name.")
-		return askAgain, nil
-	default:
+	case metav1.IsControlledBy(child, job):
 		return 0, nil
+	case served.wasLeft(child):
+		return retryConflict, r.adopt(ctx, served, child)
+	default:
+		return askAgain, r.record(ctx, job, job.Stall("NameConflict", state.HolderOf(v1alpha1.Kind, child)+" has this name: give one of them another name.", r.clock.Now()))
 	}
 }
 

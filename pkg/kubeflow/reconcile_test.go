@@ -53,6 +53,12 @@ func reconcilerOf(t *testing.T, job *Job, others ...client.Object) (*reconciler,
 func reconciled(t *testing.T, job *Job, others ...client.Object) Status {
 	t.Helper()
 	r, _ := reconcilerOf(t, job, others...)
+	return after(t, r, job)
+}
+
+// after returns the status of the job after one reconcile more.
+func after(t *testing.T, r *reconciler, job *Job) Status {
+	t.Helper()
 	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: job.key()}); err != nil {
 		t.Fatal(err)
 	}
@@ -270,24 +276,74 @@ func TestWhatTheAPIServerRefusesIsAnEventOfTheJob(t *testing.T) {
 	}
 }
 
-// Two kinds share the names of TrainingJobs.
+// Two kinds share the names of TrainingJobs. A client that reads the status alone sees what holds the name, until the name is free.
 func TestAConflictNamesTheJobThatHoldsTheName(t *testing.T) {
+	tfJob := []metav1.OwnerReference{{APIVersion: "kubeflow.org/v1", Kind: "TFJob", Name: "j", UID: "tf", Controller: ptr.To(true)}}
 	for name, c := range map[string]struct {
-		owners []metav1.OwnerReference
+		change func(*v1alpha1.TrainingJob)
 		want   string
 	}{
-		"of another kind":      {[]metav1.OwnerReference{{APIVersion: "kubeflow.org/v1", Kind: "TFJob", Name: "j", UID: "tf", Controller: ptr.To(true)}}, "TFJob j has this name"},
-		"a user's TrainingJob": {nil, "TrainingJob j has this name"},
+		"of another kind":      {func(child *v1alpha1.TrainingJob) { child.OwnerReferences = tfJob }, "TFJob j has this name: give one of them another name."},
+		"a user's TrainingJob": {func(child *v1alpha1.TrainingJob) { child.Annotations = nil }, "TrainingJob j has this name: give one of them another name."},
+		"what another kind left": {
+			func(child *v1alpha1.TrainingJob) { child.Spec.Framework = v1alpha1.TensorFlow }, "TrainingJob j has this name: give one of them another name.",
+		},
+		"what has ended": {func(child *v1alpha1.TrainingJob) {
+			child.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionFinished, Status: metav1.ConditionTrue}}
+		}, "TrainingJob j has this name: give one of them another name."},
 	} {
-		job, child := read(t, pytorchJob), serve(t, pytorchJob).Child
-		child.OwnerReferences = c.owners
-		r, _ := reconcilerOf(t, job, child)
-		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: job.key()}); err != nil {
-			t.Fatal(err)
-		}
-		if got, want := <-r.events.(*events.FakeRecorder).Events, "Warning NameConflict "+c.want+": give one of them another name."; got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			job, child := read(t, pytorchJob), serve(t, pytorchJob).Child
+			child.OwnerReferences = nil
+			c.change(child)
+			r, now := reconcilerOf(t, job, child)
+			for range 3 {
+				now.SetTime(now.Now().Add(time.Minute))
+				status := after(t, r, job)
+				stalled := status.condition(Stalled)
+				if stalled == nil || stalled.Reason != "PyTorchJobNameConflict" || stalled.Message != c.want || !stalled.LastTransitionTime.Time.Equal(start.Add(time.Minute)) {
+					t.Fatalf("Stalled is %+v, want %q", stalled, c.want)
+				}
+			}
+			emitted := r.events.(*events.FakeRecorder).Events
+			if got, want := <-emitted, "Warning PyTorchJobNameConflict "+c.want; got != want || len(emitted) > 0 {
+				t.Errorf("%q and %d more Events, want %q", got, len(emitted), want)
+			}
+			if err := r.client.Delete(t.Context(), child); err != nil {
+				t.Fatal(err)
+			}
+			if status := after(t, r, job); status.condition(Stalled) != nil || !status.is(Created) {
+				t.Errorf("conditions %+v of a job whose name is free", status.Conditions)
+			}
+		})
+	}
+}
+
+// A job that has ended keeps its last condition.
+func TestAConflictOfAFinishedJobIsNone(t *testing.T) {
+	job, child := read(t, pytorchJob), serve(t, pytorchJob).Child
+	child.OwnerReferences = nil
+	job.source.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": Succeeded, "status": string(corev1.ConditionTrue)}}}
+	if status := reconciled(t, job, child); len(status.Conditions) != 1 {
+		t.Errorf("conditions %+v", status.Conditions)
+	}
+}
+
+// After kubectl delete --cascade=orphan the TrainingJob trains on. Another one beside it would write the same checkpoints.
+func TestANewJobTakesOverTheTrainingJobThatItsNamesakeLeft(t *testing.T) {
+	left := serve(t, pytorchJob).Child
+	left.UID, left.OwnerReferences = "left", nil
+	left.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionRunning, Status: metav1.ConditionTrue}}
+	job := read(t, strings.Replace(pytorchJob, "uid: u", "uid: new", 1))
+	r, _ := reconcilerOf(t, job, left)
+	after(t, r, job)
+	status := after(t, r, job)
+	child, err := r.child(t.Context(), job)
+	if err != nil || child.UID != "left" || !metav1.IsControlledBy(child, job) {
+		t.Errorf("TrainingJob %+v, error %v; want the one that was left, with the new owner", child, err)
+	}
+	if !status.is(Running) || status.condition(Stalled) != nil {
+		t.Errorf("conditions %+v, want Running", status.Conditions)
 	}
 }
 

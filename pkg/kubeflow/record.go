@@ -45,7 +45,7 @@ func (r *reconciler) record(ctx context.Context, job *Job, next Status) error {
 			continue
 		}
 		kind := corev1.EventTypeNormal
-		if c.Type == Failed || c.Type == Restarting {
+		if c.Type == Failed || c.Type == Restarting || c.Type == Stalled {
 			kind = corev1.EventTypeWarning
 		}
 		r.emit(job, kind, c.Reason, c.Type, c.Message)

@@ -157,9 +157,17 @@ func TestAStolenTokenReachesNoPodButThoseOfJobs(t *testing.T) {
 	create(t, controlled)
 	uncontrolled := s.pod("mine-uncontrolled", s.running)
 	uncontrolled.OwnerReferences[0].Controller = nil
+	left, unlabelled := s.pod("mine-left", s.running), s.pod("mine-unlabelled", s.running)
+	left.Labels = map[string]string{v1alpha1.KubeflowLabelOperatorName: "pytorchjob-controller"}
+	for _, pod := range []*corev1.Pod{left, unlabelled} {
+		pod.OwnerReferences[0].Controller = nil
+		create(t, pod)
+	}
 	s.try(t, []attempt{
 		s.creates(t, "a pod without owner", s.pod("mine-worker-0", nil), notOfAJob),
 		s.creates(t, "a pod that a job owns and does not control", uncontrolled, notOfAJob),
+		s.deletes(t, "a pod that a Kubeflow job left to a job", left, ""),
+		s.deletes(t, "a pod that a job owns and no Kubeflow job left", unlabelled, notOfAJob),
 		s.creates(t, "a pod named after another job", s.pod("other-worker-0", s.running), "named after their TrainingJob"),
 		s.creates(t, "a pod in kube-system", in("kube-system", s.pod("mine-worker-0", s.running)), "writes nothing in namespace kube-system"),
 		s.creates(t, "a pod in the operator's own namespace", in(s.home, s.pod("mine-worker-0", s.running)), "writes nothing in namespace "+s.home),
@@ -262,7 +270,20 @@ func TestAStolenTokenDeletesOnlyJobsWhoseTimeToLiveIsOver(t *testing.T) {
 	status := s.running.DeepCopy()
 	status.Status.Message = "x"
 	suspended := s.job(t, "still", suspendedJob)
+	left := s.job(t, "left", `metadata: {annotations: {trainingjob.dev/kubeflow-source: x}}`)
+	owner := func(name, more string) string {
+		return `{"metadata": {"ownerReferences": [{"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "` + name + `", "uid": "u", "controller": true}]}` + more + `}`
+	}
+	adopts := func(name string, job *v1alpha1.TrainingJob, patch, want string) attempt {
+		return attempt{name, func() error {
+			return s.Patch(t.Context(), job.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll)
+		}, want}
+	}
 	s.try(t, []attempt{
+		adopts("an owner for what a Kubeflow job left", left, owner("left", ""), ""),
+		adopts("an owner of another name", left, owner("other", ""), nothing),
+		adopts("an owner, and a change", left, owner("left", `, "spec": {"suspend": true}`), nothing),
+		adopts("an owner for a user's job", s.running, owner("mine", ""), nothing),
 		{"a status", func() error { return s.Status().Update(t.Context(), status.DeepCopy(), client.DryRunAll) }, ""},
 		s.deletes(t, "a job that has finished and has a time to live", s.expiring, ""),
 		s.deletes(t, "a job that runs", s.running, "deletes only a TrainingJob that serves a Kubeflow job, or that has finished and has"),

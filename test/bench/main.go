@@ -46,7 +46,7 @@ func command() *cobra.Command {
 		Args:  cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
-	cmd.AddCommand(recoveryCommand(&o), gangsCommand(&o), namesCommand(&o), partsCommand(&o), scaleCommand(&o), tenantsCommand(&o), queuedCommand(&o), peersCommand(&o), renderCommand())
+	cmd.AddCommand(recoveryCommand(&o), gangsCommand(&o), namesCommand(&o), partsCommand(&o), scaleCommand(&o), tenantsCommand(&o), queuedCommand(&o), floodCommand(&o), peersCommand(&o), renderCommand())
 	f := cmd.PersistentFlags()
 	f.StringVar(&o.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "path of the kubeconfig; default: the environment variable KUBECONFIG")
 	f.StringVar(&o.metrics, "metrics", os.Getenv("OPERATOR_METRICS"), "URL of the operator's metrics, to count its requests, CPU and memory; empty leaves them out")

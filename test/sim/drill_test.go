@@ -45,7 +45,7 @@ func (s score) plus(other score) score {
 
 const (
 	// drillNodes is how many nodes there are.
-	drillNodes = 8
+	drillNodes = 12
 	// lateEvidence is how long after a restart evidence can change its cause: 60 s by default, with what a silent node takes.
 	lateEvidence = 80 * time.Second
 	// restartsWithin is how long after a fault the restart begins, at the latest: a node may be silent for 50 s, and then counts as lost after 15 s.

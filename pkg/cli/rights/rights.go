@@ -30,6 +30,8 @@ const (
 	// Of manifests/components/kubeflow-kinds, under the names of Kubeflow's operator.
 	roleKubeflowView = "kubeflow-training-view"
 	roleKubeflowEdit = "kubeflow-training-edit"
+	// Of Kueue. Its role for readers is part of view.
+	roleWorkloadEdit = "kueue-workload-editor-role"
 )
 
 var reading = []string{"get", "list", "watch"}
@@ -59,6 +61,11 @@ func (r Right) Role() string {
 			return roleKubeflowView
 		}
 		return roleKubeflowEdit
+	case "kueue.x-k8s.io/workloads":
+		if reads {
+			return roleView
+		}
+		return roleWorkloadEdit
 	case "coordination.k8s.io/leases":
 		return roleEdit
 	}

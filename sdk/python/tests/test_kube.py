@@ -43,6 +43,8 @@ class Wire(unittest.TestCase):
         self.kube.get("n", "j", "tfjobs")
         self.kube.delete("n", "j", "Background", "tfjobs")
         self.assertEqual({asked[1].split("?")[0] for asked in self.server.asked}, {"/apis/kubeflow.org/v1/namespaces/n/tfjobs/j"})
+        self.kube.patch("n", "w", {"spec": {"active": False}}, "workloads")
+        self.assertEqual(self.server.asked[-1][1].split("?")[0], "/apis/kueue.x-k8s.io/v1beta2/namespaces/n/workloads/w")
         self.answer({"message": 'tfjobs.kubeflow.org "j" not found'}, status=404)
         with self.assertRaisesRegex(tj.JobNotFound, "^no tfjob j in namespace n$"):
             self.kube.get("n", "j", "tfjobs")

@@ -158,19 +158,21 @@ class Client:
 
     def suspend(self, name: str) -> None:
         """Sets spec.suspend: the pods are deleted, what was counted is kept. A job of a queue leaves its place in the queue."""
-        paused = {"metadata": {"annotations": {_QUEUE_PAUSED: "true"}}} if self._waits_in_a_queue(name) else {}
-        self._patch(name, lambda kind: {**paused, **served.suspension(kind, True)})
+        self._set_suspend(name, True)
 
     def resume(self, name: str) -> None:
         """Takes spec.suspend back: the pods are created again. A job of a queue waits in it until it is admitted."""
-        if self._waits_in_a_queue(name):
-            requeued = {_QUEUE_RESIZED: "true"} if self.get(name)["spec"].get("suspend") else {}
-            self._patch(name, lambda _: {"metadata": {"annotations": {_QUEUE_PAUSED: None, **requeued}}})
-        else:
-            self._patch(name, lambda kind: served.suspension(kind, False))
+        self._set_suspend(name, False)
 
-    def _waits_in_a_queue(self, name: str) -> bool:
-        return bool((self.get(name)["metadata"].get("labels") or {}).get(QUEUE_LABEL))
+    def _set_suspend(self, name: str, suspend: bool) -> None:
+        job = self.get(name)
+        kind, plain = served.of(job), job["metadata"]["name"]
+        if kind is None:
+            self._api.patch(self.namespace, plain, _suspension(job, suspend))
+        elif workload := served.workload(self._api, self.namespace, plain, kind):
+            served.activate(self._api, self.namespace, workload, not suspend)
+        else:
+            self._api.patch(self.namespace, plain, {"spec": {"runPolicy": {"suspend": suspend}}}, kind.resource)
 
     def restart(self, name: str, replica: str | None = None, reason: str | None = None) -> int:
         """Requests a restart of the job, or of one replica such as worker-3, and returns the number of pods that it is for.
@@ -262,6 +264,16 @@ class Client:
             return b"".join(pieces).decode(errors="replace").strip()
         except ApiError:
             return ""
+
+
+def _suspension(job: Mapping[str, Any], suspend: bool) -> Dict[str, Any]:
+    """Returns the patch that suspends or resumes a TrainingJob."""
+    if not (job["metadata"].get("labels") or {}).get(QUEUE_LABEL):
+        return {"spec": {"suspend": suspend}}
+    if suspend:
+        return {"metadata": {"annotations": {_QUEUE_PAUSED: "true"}}, "spec": {"suspend": True}}
+    requeued = {_QUEUE_RESIZED: "true"} if job["spec"].get("suspend") else {}
+    return {"metadata": {"annotations": {_QUEUE_PAUSED: None, **requeued}}}
 
 
 def _time(event: Mapping[str, Any]) -> str:

@@ -20,6 +20,8 @@ from .errors import NO_ANSWER, ApiError, JobNotFound
 JOBS = "trainingjobs"
 GROUP = "/apis/trainingjob.dev/v1alpha1"
 KUBEFLOW = "/apis/kubeflow.org/v1"
+KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+GROUPS = {JOBS: GROUP, "workloads": KUEUE}  # of a resource; else KUBEFLOW
 CONNECT_SECONDS = 10
 ANSWER_SECONDS = 60
 LOG_SECONDS = 300  # of silence; then the log is opened again where it was, in case the connection is dead
@@ -53,26 +55,26 @@ class Kube:
         query = {"fieldManager": FIELD_MANAGER, "force": str(force).lower(), **_dry(dry_run)}
         return self._json("PATCH", _path(namespace, manifest["metadata"]["name"]), query, body=manifest, content=APPLY)
 
-    def get(self, namespace: str, name: str, kubeflow: str = "") -> Json:
-        """Returns the job; of kubeflow, a resource such as pytorchjobs, instead of TrainingJobs, as in patch and delete."""
-        with _about(namespace, name, kubeflow):
-            return self._json("GET", _path(namespace, name, kubeflow))
+    def get(self, namespace: str, name: str, resource: str = JOBS) -> Json:
+        """Returns the job; of another resource, such as pytorchjobs or workloads, what has that name, as in patch and delete."""
+        with _about(namespace, name, resource):
+            return self._json("GET", _path(namespace, name, resource))
 
-    def list(self, namespace: str | None, labels: str | None = None, fields: str | None = None) -> List[Json]:
+    def list(self, namespace: str | None, labels: str | None = None, fields: str | None = None, resource: str = JOBS) -> List[Json]:
         """Returns the jobs of the namespace, or of all for None."""
-        return self._json("GET", _path(namespace), _selectors(labels, fields))["items"]
+        return self._json("GET", _path(namespace, resource=resource), _selectors(labels, fields))["items"]
 
-    def patch(self, namespace: str, name: str, patch: Json, kubeflow: str = "") -> None:
-        with _about(namespace, name, kubeflow):
-            self._json("PATCH", _path(namespace, name, kubeflow), body=patch, content=MERGE)
+    def patch(self, namespace: str, name: str, patch: Json, resource: str = JOBS) -> None:
+        with _about(namespace, name, resource):
+            self._json("PATCH", _path(namespace, name, resource), body=patch, content=MERGE)
 
     def scale(self, namespace: str, name: str, workers: int) -> None:
         with _about(namespace, name):
             self._json("PATCH", _path(namespace, name) + "/scale", body={"spec": {"replicas": workers}}, content=MERGE)
 
-    def delete(self, namespace: str, name: str, propagation: str, kubeflow: str = "") -> None:
-        with _about(namespace, name, kubeflow):
-            self._json("DELETE", _path(namespace, name, kubeflow), body={"propagationPolicy": propagation})
+    def delete(self, namespace: str, name: str, propagation: str, resource: str = JOBS) -> None:
+        with _about(namespace, name, resource):
+            self._json("DELETE", _path(namespace, name, resource), body={"propagationPolicy": propagation})
 
     def watch(self, namespace: str, name: str, version: str, seconds: int) -> Iterator[Tuple[str, Json]]:
         """Yields (ADDED, MODIFIED or DELETED; job) for what changes after a resourceVersion, for so many seconds."""
@@ -143,9 +145,9 @@ class Kube:
             retries=False, preload_content=False)
 
 
-def _path(namespace: str | None, name: str = "", kubeflow: str = "") -> str:
-    group, jobs = (KUBEFLOW, kubeflow) if kubeflow else (GROUP, JOBS)
-    where = f"{group}/namespaces/{quote(namespace)}/{jobs}" if namespace else f"{group}/{jobs}"
+def _path(namespace: str | None, name: str = "", resource: str = JOBS) -> str:
+    group = GROUPS.get(resource, KUBEFLOW)
+    where = f"{group}/namespaces/{quote(namespace)}/{resource}" if namespace else f"{group}/{resource}"
     return f"{where}/{quote(name)}" if name else where
 
 
@@ -186,13 +188,13 @@ def _namespace_of_pod() -> str | None:
 
 
 @contextlib.contextmanager
-def _about(namespace: str, name: str, kubeflow: str = "") -> Iterator[None]:
+def _about(namespace: str, name: str, resource: str = JOBS) -> Iterator[None]:
     """Makes a 404 about a named job JobNotFound."""
     try:
         yield
     except ApiError as error:
         if error.status == 404 and NO_CRD not in error.message:
-            kind = kubeflow[:-1] if kubeflow else "TrainingJob"
+            kind = "TrainingJob" if resource == JOBS else resource[:-1]
             raise JobNotFound(f"no {kind} {name} in namespace {namespace}") from None
         raise
 

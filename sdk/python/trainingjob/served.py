@@ -8,10 +8,12 @@ from __future__ import annotations
 import time
 from typing import Any, Callable, Dict, Mapping, NamedTuple, Tuple, cast
 
-from .errors import JobNotFound
+from .errors import ApiError, JobNotFound
+from .manifest import QUEUE_LABEL
 from .types import TrainingJob
 
 GROUP = "kubeflow.org"
+WORKLOADS = "workloads"  # Kueue's: it starts each Kubeflow job whose Workload is admitted and active
 START_SECONDS = 30  # how long an operator may take to make the TrainingJob of a new job
 PAUSE_SECONDS = 0.5
 OWN_MANAGERS = ("", "kubeflow.org/training-operator")
@@ -75,7 +77,7 @@ def get(api: Any, namespace: str, name: str) -> TrainingJob:
     if cause:
         raise JobNotFound(f"{about}: {cause}")
     if found is not None:
-        raise JobNotFound(f"{about}: another TrainingJob has its name, delete one of them")
+        raise JobNotFound(f"{about}: another job has its name, give one of them another name")
     raise NotYet(f"{about}: no operator serves it, or not yet; kubectl tj why {kind.name.lower()}/{plain} shows the cause")
 
 
@@ -106,9 +108,37 @@ def is_gone(api: Any, namespace: str, name: str, kind: Kind, remaining: Callable
         time.sleep(PAUSE_SECONDS)
 
 
-def suspension(kind: Kind | None, suspend: bool) -> Dict[str, Any]:
-    """Returns the patch that suspends or resumes a job of the kind, None for a TrainingJob."""
-    return {"spec": {"suspend": suspend}} if kind is None else {"spec": {"runPolicy": {"suspend": suspend}}}
+def workload(api: Any, namespace: str, name: str, kind: Kind) -> Dict[str, Any] | None:
+    """Returns the Workload by which Kueue queues the Kubeflow job; None if no queue has it."""
+    job = api.get(namespace, name, kind.resource)["metadata"]
+    if not (job.get("labels") or {}).get(QUEUE_LABEL):
+        return None
+    try:
+        workloads = api.list(namespace, resource=WORKLOADS)
+    except ApiError as error:
+        if error.status == 404:  # the cluster has no Kueue
+            return None
+        raise
+    for found in workloads:
+        owners = found["metadata"].get("ownerReferences", [])
+        if any(owner.get("controller") and owner["uid"] == job["uid"] for owner in owners) and "deletionTimestamp" not in found["metadata"]:
+            return cast(Dict[str, Any], found)
+    return None
+
+
+def activate(api: Any, namespace: str, workload: Mapping[str, Any], active: bool) -> None:
+    """Lets Kueue start or stop the job of the Workload. One that Kueue has given up is deleted, and Kueue makes another."""
+    name = workload["metadata"]["name"]
+    if active and _is_given_up(workload):
+        api.delete(namespace, name, "Background", WORKLOADS)
+    else:
+        api.patch(namespace, name, {"metadata": {"uid": workload["metadata"]["uid"]}, "spec": {"active": active}}, WORKLOADS)
+
+
+def _is_given_up(workload: Mapping[str, Any]) -> bool:
+    return not workload["spec"].get("active", True) and any(
+        condition["type"] == "Evicted" and condition["reason"].startswith("DeactivatedDueTo")
+        for condition in workload.get("status", {}).get("conditions", []))
 
 
 def _cause(kind: Kind, job: Mapping[str, Any]) -> str:
@@ -119,6 +149,8 @@ def _cause(kind: Kind, job: Mapping[str, Any]) -> str:
     for condition in job.get("status", {}).get("conditions", []):
         if condition["status"] == "True" and condition.get("reason") == f"{kind.name}FailedValidation":
             return f"it was refused: {condition.get('message', '')}"
+        if condition["status"] == "True" and condition["type"] == "Stalled":
+            return condition.get("message", "")
         if condition["status"] == "True" and condition["type"] in ("Succeeded", "Failed"):
             return f"it has ended ({condition['type']})"
     return ""

@@ -167,11 +167,11 @@ func (j *submitted) queueSays(kind string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// waits waits until the job is in its queue, with no pod and with a message that says so.
+// waits waits until the job is in its queue, with no pod that can run and with a message that says so.
 func (j *submitted) waits(q *queue) *view {
 	GinkgoHelper()
-	v := j.becomes("it waits in its queue, without pods", func(v *view) bool {
-		return v.job.Spec.IsSuspended() && v.job.Status.Phase == v1alpha1.PhaseQueued && len(v.pods) == 0
+	v := j.becomes("it waits in its queue, and its pods have ended", func(v *view) bool {
+		return v.job.Spec.IsSuspended() && v.job.Status.Phase == v1alpha1.PhaseQueued && v.haveEnded()
 	})
 	v.is("it says in which queue", v.job.Status.Reason == v1alpha1.ReasonQueued && v.isTrue(v1alpha1.ConditionQueued) &&
 		containsAll(v.job.Status.Message, []string{"waits in queue " + q.name + " to be admitted"}))
