@@ -1,13 +1,16 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
@@ -108,7 +111,7 @@ func (c conditions) rest(v *policy.Verdict) {
 }
 
 // setScheduled sets whether every replica's pod has a node. A scheduled attempt becomes unscheduled again only if the scheduler
-// reports that a pod fits nowhere. A pod that is just being replaced does not change it.
+// reports that a pod fits nowhere, or a gate keeps one from it. A pod that is just being replaced does not change it.
 func (c conditions) setScheduled() {
 	if reason, message, waits := whyGangWaits(c.s); waits {
 		c.set(v1alpha1.ConditionScheduled, false, reason, state.KeepBeginning(message))
@@ -119,8 +122,9 @@ func (c conditions) setScheduled() {
 	}
 	waits := false
 	for r := range c.s.Replicas() {
-		if r.Pod != nil && r.Pod.Waiting.Reason == v1alpha1.ReasonUnschedulable {
-			c.set(v1alpha1.ConditionScheduled, false, v1alpha1.ReasonUnschedulable, state.KeepBeginning(r.Slot.String()+": "+r.Pod.Waiting.Message))
+		isGated := obstacle(c.s, r).Reason == corev1.PodReasonSchedulingGated
+		if isGated || r.Pod != nil && r.Pod.Waiting.Reason == v1alpha1.ReasonUnschedulable {
+			c.set(v1alpha1.ConditionScheduled, false, r.Pod.Waiting.Reason, state.KeepBeginning(r.Slot.String()+": "+r.Pod.Waiting.Message))
 			return
 		}
 		waits = waits || r.LacksNode()
@@ -186,7 +190,7 @@ func runningMessage(s *state.Snapshot, absent *state.Replica) (reason, message s
 		return v1alpha1.ReasonAllReplicasRunning, "All replicas run."
 	case !state.IsNeeded(absent.Slot.Role):
 		return v1alpha1.ReasonAllReplicasRunning, "All required replicas are running; " + isNotRunning(s, absent)
-	case obstacle(s, absent).Reason == "" || absent.FitsNowhere(): // which ones wait for room changes, and Scheduled names one
+	case whyAbsent(s, absent) == "" || absent.FitsNowhere(): // which ones wait for room changes, and Scheduled names one
 		return v1alpha1.ReasonAllReplicasRunning, "At least minReplicas workers run."
 	default:
 		return v1alpha1.ReasonAllReplicasRunning, "At least minReplicas workers run; " + isNotRunning(s, absent)
@@ -195,11 +199,24 @@ func runningMessage(s *state.Snapshot, absent *state.Replica) (reason, message s
 
 // isNotRunning describes a replica without which the job continues, and what keeps its pod from running.
 func isNotRunning(s *state.Snapshot, r *state.Replica) string {
-	text := r.Slot.String() + " is not running."
-	if why := obstacle(s, r); why.Reason != "" {
-		text = state.KeepBeginning(r.Slot.String() + " is not running: " + why.Reason + ": " + why.Message)
+	return cmp.Or(whyAbsent(s, r), r.Slot.String()+" is not running.")
+}
+
+// whyAbsent describes what keeps a replica from running: its pod, the end after which the job does without it, or its back-off; empty if it starts.
+func whyAbsent(s *state.Snapshot, r *state.Replica) string {
+	switch why := obstacle(s, r); {
+	case why.Reason != "":
+		return state.KeepBeginning(r.Slot.String() + " is not running: " + why.Reason + ": " + why.Message)
+	case r.State == state.GivenUp && cmp.Or(r.Pod, r.Last) != nil:
+		incident := failure.IncidentOf(s, r)
+		return state.KeepBeginning(failure.Describe(&incident.Failure) + " and is not run again in this attempt.")
+	case r.State == state.GivenUp:
+		return r.Slot.String() + " has failed and is not run again in this attempt."
+	case r.Pod == nil && s.Now.Before(s.NextStart(r.Slot)):
+		return createdAgain(s, r.Slot)
+	default:
+		return ""
 	}
-	return text
 }
 
 // notReadyMessage names the first running replica that is not ready: its probe fails, or its node does not report.

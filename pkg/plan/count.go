@@ -21,7 +21,7 @@ func setRunningSeconds(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *p
 		return
 	}
 	until := s.Now
-	if v.Failure != nil {
+	if v.Failure != nil && v.Kind != policy.Suspend {
 		until = state.Earliest(s.Now, v.Failure.Time.Time) // a node's clock may be ahead
 	}
 	next.RunningSeconds = s.Job.Status.RunningSeconds + int64(state.PresentRun(&s.Job.Status, until).Seconds())
@@ -46,7 +46,7 @@ func setLostSeconds(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *poli
 		if was.Memory.RedoStep > 0 {
 			lost.Redone += passed
 		}
-		if v.Failure != nil && !meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionRunning) {
+		if v.Failure != nil && v.Kind != policy.Suspend && !meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionRunning) {
 			lost.Detection += int64(max(0, running-state.PresentRun(&s.Job.Status, v.Failure.Time.Time)).Seconds()) // a node's clock may be ahead
 		}
 	case isStopping(was):

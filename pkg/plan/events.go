@@ -51,7 +51,7 @@ func statusEvents(s *state.Snapshot, v *policy.Verdict, p *Plan) []Event {
 	if len(v.Restarts) > 0 {
 		list = append(list, restartEvent(v.Restarts))
 	}
-	list = append(list, checkpointEvents(s, was.CheckpointRequest, next.CheckpointRequest)...)
+	list = append(list, checkpointEvents(s, v, next.CheckpointRequest)...)
 	for _, a := range v.Amendments {
 		list = append(list, normal(v1alpha1.EventIncidentExplained, string(a.Is.Cause), a.Message))
 	}

@@ -52,7 +52,7 @@ func givenUp(t *testing.T) (*v1alpha1.TrainingJob, builder.SnapshotOption) {
 func TestAReplicaThatWasGivenUpIsNamed(t *testing.T) {
 	job, worker := givenUp(t)
 	running := meta.FindStatusCondition(plan.Make(builder.Snapshot(job, worker, builder.Now(time.Hour))).Status.Conditions, v1alpha1.ConditionRunning)
-	if want := "All required replicas are running; evaluator-0 is not running."; running.Message != want {
+	if want := "All required replicas are running; evaluator-0 has failed and is not run again in this attempt."; running.Message != want {
 		t.Errorf("message %q, want %q", running.Message, want)
 	}
 }

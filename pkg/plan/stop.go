@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
+	"github.com/trainingjob/operator/pkg/policy"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -38,8 +40,8 @@ func requestCheckpoint(s *state.Snapshot) (steps []Step, again time.Time) {
 
 // checkpointEvents returns the Events of a checkpoint request and of its result. Other Events report why a request was dropped:
 // the ranks broke first, or need not stop any more.
-func checkpointEvents(s *state.Snapshot, was, is *v1alpha1.CheckpointRequest) []Event {
-	switch {
+func checkpointEvents(s *state.Snapshot, v *policy.Verdict, is *v1alpha1.CheckpointRequest) []Event {
+	switch was := s.Job.Status.CheckpointRequest; {
 	case was == nil && is != nil:
 		return []Event{normal(v1alpha1.EventStopAsked, is.Reason, fmt.Sprintf(
 			"The ranks must save a checkpoint before they are stopped (%s), by %s UTC.", is.Reason, is.DeadlineTime.UTC().Format(time.TimeOnly)))}
@@ -54,6 +56,8 @@ func checkpointEvents(s *state.Snapshot, was, is *v1alpha1.CheckpointRequest) []
 	case !s.Now.Before(was.DeadlineTime.Time):
 		return []Event{warn(v1alpha1.EventCheckpointMissed, was.Reason, fmt.Sprintf(
 			"No rank has confirmed a checkpoint: the ranks are stopped %v after the request.", s.Now.Sub(was.Time.Time).Round(time.Second)))}
+	case v.Kind == policy.Suspend && v.Failure != nil:
+		return []Event{warn(v1alpha1.EventCheckpointMissed, was.Reason, "No rank has confirmed a checkpoint before "+failure.Describe(v.Failure)+".")}
 	default:
 		return nil
 	}

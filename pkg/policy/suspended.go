@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/failure"
 	"github.com/trainingjob/operator/pkg/state"
 )
 
@@ -24,19 +25,25 @@ func suspended(s *state.Snapshot) (*Ruling, time.Time) {
 	}
 	switch {
 	case isQueued(s.Job) && (s.Job.Spec.IsSuspended() || isUnadmitted(s)):
-		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonQueued, Message: state.WhyQueued(s.Job)}, time.Time{}
+		return suspend(s, v1alpha1.ReasonQueued, state.WhyQueued(s.Job)), time.Time{}
 	case s.Job.Spec.IsSuspended():
-		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonSuspended,
-			Message: "The job is suspended: spec.suspend is true. Its pods are stopped; its counters are kept."}, time.Time{}
+		return suspend(s, v1alpha1.ReasonSuspended, "The job is suspended: spec.suspend is true. Its pods are stopped; its counters are kept."), time.Time{}
 	case s.ChangedUnseen() && !s.Is(v1alpha1.ConditionSuspended):
-		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonFormerPodsEnding,
-			Message: "The job was suspended and changed: it resumes when its old pods are gone."}, time.Time{}
+		return suspend(s, v1alpha1.ReasonFormerPodsEnding, "The job was suspended and changed: it resumes when its old pods are gone."), time.Time{}
 	case s.Is(v1alpha1.ConditionSuspended) && hasLeftovers(s):
-		return &Ruling{Kind: Suspend, Reason: v1alpha1.ReasonFormerPodsEnding,
-			Message: "The job resumes when the pods from before its suspension are gone."}, time.Time{}
+		return suspend(s, v1alpha1.ReasonFormerPodsEnding, "The job resumes when the pods from before its suspension are gone."), time.Time{}
 	default:
 		return nil, time.Time{}
 	}
+}
+
+// suspend returns the ruling, with the failure that the suspension comes before: nothing restarts for it, and its log stays.
+func suspend(s *state.Snapshot, reason, message string) *Ruling {
+	ruling := &Ruling{Kind: Suspend, Reason: reason, Message: message}
+	if broken := failure.Find(s); len(broken) > 0 && !s.Is(v1alpha1.ConditionSuspended) {
+		ruling.Failure = &failure.First(s, broken).Failure
+	}
+	return ruling
 }
 
 // isUnadmitted reports whether the job of a queue begins or resumes, and no queue has admitted it. It holds without an admission policy

@@ -38,6 +38,8 @@ func unplaced(s *state.Snapshot) (*Ruling, time.Time) {
 	message := "the scheduler gave no reason"
 	if refused := whyRefused(s, waits); refused != "" {
 		message = refused
+	} else if waits.Pod != nil && waits.Pod.Waiting.Reason == corev1.PodReasonSchedulingGated {
+		message = fmt.Sprintf("%s: %s", waits.Slot, waits.Pod.Waiting.Message)
 	} else if c := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionScheduled); c != nil && c.Status == metav1.ConditionFalse {
 		message = c.Message
 	}

@@ -25,7 +25,7 @@ type Ruling struct {
 	// Reason is a condition reason of the API. Message is a sentence for the user.
 	Reason  string
 	Message string
-	// Failure is the evidence of a Fail or Restart by failure; nil otherwise.
+	// Failure is the evidence of a Fail or Restart by failure, or what broke just before a Suspend; nil otherwise.
 	Failure *v1alpha1.Failure
 	// Restarts are the incidents that begin now: several of scope Replica or Role, or one of scope Job.
 	Restarts []failure.Incident

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -114,6 +115,27 @@ func (d *drill) loseRack(r *run) {
 	for _, node := range rack {
 		r.ReviveNode(node)
 	}
+}
+
+// loseWithoutBudget cuts off a node when the job has used up its budget. What its peers do shows before the loss does, and does not fail the job.
+func (d *drill) loseWithoutBudget(r *run) {
+	most := r.Job().Spec.Recovery.MaxRestarts
+	setMost := func(most *int32) {
+		r.EditSpec(func(spec *v1alpha1.TrainingJobSpec) { spec.Recovery.MaxRestarts = most })
+	}
+	setMost(ptr.To(r.Job().Status.ChargedRestarts))
+	pod := d.anyPod(r, isNeeded)
+	d.broken[pod.Spec.NodeName] = true
+	restarts := r.Job().Status.Restarts
+	r.SilenceNode(pod.Spec.NodeName, time.Duration(d.rng.IntN(40))*time.Second)
+	d.until(r, restartsWithin, func(s *v1alpha1.TrainingJobStatus) bool {
+		return s.Restarts > restarts || s.Phase == v1alpha1.PhaseFailed
+	})
+	d.trains(r)
+	r.wait(lateEvidence)
+	d.trains(r)
+	setMost(most)
+	r.ReviveNode(pod.Spec.NodeName)
 }
 
 // hasParameterServer reports whether the job has workers that are replaced alone, and parameter servers without which none trains.

@@ -46,6 +46,7 @@ var scenes = []scene{
 	{"a full quota", nil, (*drill).fillQuota},
 	{"rank 0 begins slowly", leadsApart, (*drill).beginSlowly},
 	{"a rack is lost", losesAsOne, (*drill).loseRack},
+	{"a node is lost, and no restart is left", losesAsOne, (*drill).loseWithoutBudget},
 	{"no memory, seconds after others", hasParameterServer, (*drill).lackMemoryAfterOthers},
 }
 

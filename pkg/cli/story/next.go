@@ -208,6 +208,8 @@ func afterFailure(v *View) []string {
 		byReason = append(answering(f.Message), byReason...)
 	}
 	switch {
+	case f.Reason == v1alpha1.ReasonSchedulingTimeout && len(answering(f.Message)) > 0:
+		return answering(f.Message)
 	case failure.IsMisconfiguredCheck(f):
 		return append(list, "Correct the configuration of the preflight check, which does not blame the node: kubectl describe pod -n NS POD. "+changeTemplate)
 	case failure.LacksProgram(f):
