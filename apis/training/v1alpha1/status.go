@@ -52,8 +52,8 @@ type TrainingJobStatus struct {
 	// +optional
 	ReplicaStatuses map[Role]ReplicaStatus `json:"replicaStatuses,omitempty"`
 
-	// lastFailure is the failure behind the latest restart or the end of the job: the first of the failures that came together. A
-	// requested restart, and an exit with code 0 under restartPolicy Always, are no failures and do not change it.
+	// lastFailure is the failure behind the latest restart or the end of the job, or just before its suspension: the first of the failures that came
+	// together. A requested restart, and an exit with code 0 under restartPolicy Always, are no failures and do not change it.
 	// +optional
 	LastFailure *Failure `json:"lastFailure,omitempty"`
 	// incidents are the last 10 restarts, newest first.

@@ -22,7 +22,9 @@ func (c *Checker) checkSum(before, after *v1alpha1.TrainingJob) {
 	latest := slices.IndexFunc(now.Incidents, func(i v1alpha1.Incident) bool {
 		return i.Cause != v1alpha1.CauseRequested && i.Cause != v1alpha1.CauseCompleted
 	})
-	if isChanged && latest >= 0 && len(now.Incidents) < 10 && !is(after, v1alpha1.ConditionFailed) && !givesUp(before, after) {
+	// what broke just before a suspension is no incident
+	isKept := meta.FindStatusCondition(now.Conditions, v1alpha1.ConditionSuspended) != nil && equality.Semantic.DeepEqual(was.LastFailure, now.LastFailure)
+	if isChanged && !isKept && latest >= 0 && len(now.Incidents) < 10 && !is(after, v1alpha1.ConditionFailed) && !givesUp(before, after) {
 		f, i := now.LastFailure, &now.Incidents[latest]
 		isOne := func(o v1alpha1.Incident) bool { // of several that restart at once, it is the first that failed
 			return o.RestartTime.Equal(&i.RestartTime) && equality.Semantic.DeepEqual(*f, o.Failure)
