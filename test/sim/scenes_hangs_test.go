@@ -149,6 +149,10 @@ func (d *drill) lackMemoryAfterOthers(r *run) {
 	attempt := r.Job().Status.Attempt
 	r.Share("a file server fails", d.others(r, worker))
 	r.wait(time.Duration(d.rng.IntN(10)) * time.Second)
+	if ps = r.pod(slotOf(ps)); ps == nil || r.Job().Status.Attempt > attempt { // the workers' end restarts the whole job
+		d.trains(r)
+		return
+	}
 	r.OutOfMemory(ps)
 	d.until(r, restartsWithin, func(s *v1alpha1.TrainingJobStatus) bool { return s.Attempt > attempt })
 	d.trains(r)
