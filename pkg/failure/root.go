@@ -184,6 +184,12 @@ func Followed(f *v1alpha1.Failure) bool {
 	return IsOfRank(f) && hasFollowersCode(f) && (wordsOf(f) >= lostEarly || wordsOf(f) == noWords && isAgents(f))
 }
 
+// MayHaveFollowed reports whether the rank shows that it followed another one, or shows nothing, and a watchdog may have ended it, or another end shows that.
+func MayHaveFollowed(s *state.Snapshot, f *v1alpha1.Failure) bool {
+	isSilent := IsOfRank(f) && hasFollowersCode(f) && wordsOf(f) == noWords
+	return Followed(f) || isSilent && (isAbort(f) || slices.ContainsFunc(Find(s), func(i Incident) bool { return Followed(&i.Failure) }))
+}
+
 // MayBeFollower reports whether a rank may exit like this because it lost a peer.
 func MayBeFollower(f *v1alpha1.Failure) bool {
 	return IsOfRank(f) && !isKill(f) && (f.Cause == v1alpha1.CauseRetryable || f.Cause == v1alpha1.CauseFatal)

@@ -126,11 +126,11 @@ func isUnexplained(p *state.Pod) bool {
 	return wasAsked || p.Rejected.Reason != "" && p.Exit == nil
 }
 
-// waitForLoss holds the end of a job while the loss of a node may explain it: a rank has followed another one, or hangs, and a replica on another node has
+// waitForLoss holds the end of a job while the loss of a node may explain it: a rank may have followed another one, or hangs, and a replica on another node has
 // not reported its own end. A lost node can show for as long as the incident window after the ranks that missed it, and nothing mends a job that has failed.
 func waitForLoss(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.Time) {
 	f := ruling.Failure
-	if ruling.Kind != Fail || f == nil || f.Cause != v1alpha1.CauseHang && !failure.Followed(f) || !hasPeerElsewhere(s, f.Node) {
+	if ruling.Kind != Fail || f == nil || f.Cause != v1alpha1.CauseHang && !failure.MayHaveFollowed(s, f) || !hasPeerElsewhere(s, f.Node) {
 		return nil, time.Time{}
 	}
 	until = exitedAt(s, f).Add(state.IncidentWindow(&s.Job.Spec))

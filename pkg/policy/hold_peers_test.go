@@ -65,6 +65,33 @@ func TestAnExitThatMayBeAFollowersIsNotActedOnAtOnce(t *testing.T) {
 	})
 }
 
+// A job that has failed stays so, and the loss of a node shows later than what its peers did.
+func TestAJobDoesNotFailByWhatALostNodeMayExplain(t *testing.T) {
+	const lostPeer, other = "RuntimeError: Connection closed by peer [10.0.0.3]:2993", "ValueError: batch 17 is empty"
+	exit := func(rank int, code int32, words string) builder.SnapshotOption {
+		return builder.Failed("worker", rank, builder.ExitSaying(code, "Error", words), builder.At(60*second))
+	}
+	job := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
+		return builder.Job("j", append([]builder.JobOption{pytorch, builder.Workers(3), builder.RunsSince(0), builder.MaxRestarts(0)}, options...)...)
+	}
+	at := func(d time.Duration, more ...builder.SnapshotOption) []builder.SnapshotOption {
+		return append(more, builder.Running("worker", 0), builder.Now(d))
+	}
+	held := judged{Ruling: policy.Hold, Reason: v1alpha1.ReasonRestartHeld, Wake: timesSecond(120)}
+	fails := func(reason string) judged { return judged{Ruling: policy.Fail, Reason: reason} }
+	never := job(builder.EveryRole(builder.Policy(v1alpha1.RestartNever)))
+	fatal := job(builder.Rules(v1alpha1.RecoveryRule{ExitCodes: []int32{1}, Cause: v1alpha1.CauseFatal}))
+	check(t, []judgeCase{
+		{"a rank that lost a peer", job(), at(70*second, exit(1, 1, lostPeer), exit(2, 1, lostPeer)), held},
+		{"under restartPolicy Never", never, at(70*second, exit(1, 1, lostPeer), exit(2, 1, lostPeer)), held},
+		{"or by a rule", fatal, at(70*second, exit(1, 1, lostPeer), exit(2, 1, lostPeer)), held},
+		{"or that a watchdog ended", job(), at(70*second, exit(1, 134, ""), exit(2, 134, "")), held},
+		{"not longer than the incident window", job(), at(121*second, exit(1, 1, lostPeer), exit(2, 1, lostPeer)), fails(v1alpha1.ReasonMaxRestartsExceeded)},
+		{"not if a rank shows an error of its own", job(), at(70*second, exit(1, 1, lostPeer), exit(2, 1, other)), fails(v1alpha1.ReasonMaxRestartsExceeded)},
+		{"nor if all have ended", job(), seen(exit(0, 1, lostPeer), exit(1, 1, lostPeer), exit(2, 1, lostPeer), builder.Now(70*second)), fails(v1alpha1.ReasonMaxRestartsExceeded)},
+	})
+}
+
 // The workers of a lost parameter server lose their connections and end before Kubernetes shows what broke.
 func TestTheExitOfAWorkerWaitsForTheParameterServers(t *testing.T) {
 	job := func(options ...builder.JobOption) *v1alpha1.TrainingJob {

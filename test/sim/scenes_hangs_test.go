@@ -138,8 +138,10 @@ func (d *drill) loseWithoutBudget(r *run) {
 	r.ReviveNode(pod.Spec.NodeName)
 }
 
-// hasParameterServer reports whether the job has workers that are replaced alone, and parameter servers without which none trains.
-func hasParameterServer(job *v1alpha1.TrainingJob) bool { return job.Spec.Replicas(v1alpha1.PS) > 0 }
+// hasParameterServer reports whether the job has workers that are replaced alone after an exception, and parameter servers without which none trains.
+func hasParameterServer(job *v1alpha1.TrainingJob) bool {
+	return job.Spec.Replicas(v1alpha1.PS) > 0 && job.Spec.ReplicaSpecs[v1alpha1.Worker].RestartPolicy != v1alpha1.RestartExitCode
+}
 
 // lackMemoryAfterOthers has a parameter server run out of memory seconds after workers have failed together, each of which is replaced alone. The restart of the whole job
 // is the parameter server's, whatever shows late of the workers.

@@ -562,9 +562,9 @@ class FailureRequired(TypedDict):
 
 
 class Failure(FailureRequired, total=False):
-    """lastFailure is the failure behind the latest restart or the end of the job: the first of the failures that
-    came together. A requested restart, and an exit with code 0 under restartPolicy Always, are no failures and do
-    not change it."""
+    """lastFailure is the failure behind the latest restart or the end of the job, or just before its suspension:
+    the first of the failures that came together. A requested restart, and an exit with code 0 under restartPolicy
+    Always, are no failures and do not change it."""
 
     alike: int
     """alike counts the other replicas that failed in the same second in the same way, with last words that do not
@@ -696,9 +696,9 @@ class TrainingJobStatus(TypedDict, total=False):
     """incidents are the last 10 restarts, newest first."""
 
     lastFailure: Failure
-    """lastFailure is the failure behind the latest restart or the end of the job: the first of the failures that
-    came together. A requested restart, and an exit with code 0 under restartPolicy Always, are no failures and do
-    not change it."""
+    """lastFailure is the failure behind the latest restart or the end of the job, or just before its suspension:
+    the first of the failures that came together. A requested restart, and an exit with code 0 under restartPolicy
+    Always, are no failures and do not change it."""
 
     lostSeconds: LostSeconds
     """lostSeconds are the other seconds, by cause, at the latest change of this status."""
