@@ -197,3 +197,32 @@ func TestADispatchedJobCarriesItsLastAttemptFromAClusterThatHasLetItGo(t *testin
 		})
 	}
 }
+
+// While a job leaves its cluster, Kueue can make a copy in another one for a moment, and MultiKueue returns the status of that copy.
+func TestADispatchedJobCarriesNoAttemptOfACopyThatHasOnlyWaited(t *testing.T) {
+	const text = `{"replicas":0,"readyReplicas":0,"attempt":2,"restarts":4,"startTime":"2026-01-01T00:00:00Z"}`
+	for name, c := range map[string]struct {
+		resumed time.Duration
+		attempt int32
+	}{
+		"it has only waited":            {0, 2},
+		"it has run, and ended at once": {time.Second, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			began := metav1.NewTime(time.Now().Add(-time.Minute).Truncate(time.Second))
+			copied := func(j *v1alpha1.TrainingJob) {
+				metav1.SetMetaDataAnnotation(&j.ObjectMeta, v1alpha1.AnnotationCarriedStatus, text)
+				j.Status.Conditions = []metav1.Condition{
+					{Type: v1alpha1.ConditionCreated, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonJobCreated, LastTransitionTime: began},
+					{Type: v1alpha1.ConditionSuspended, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonQueued, LastTransitionTime: metav1.NewTime(began.Add(c.resumed))},
+				}
+			}
+			job, w := admitted(t, dispatched, all(stopped, paused), running(0), copied)
+			evicted(w, time.Second)
+			job, _ = after(t, cluster(t, interceptor.Funcs{SubResourcePatch: patchWhole}, job, w), job)
+			if next, err := state.ParseCarried(job.Annotations[v1alpha1.AnnotationCarriedStatus], time.Now()); err != nil || next == nil || next.Attempt != c.attempt {
+				t.Errorf("it carries %+v, error %v; the last attempt that ran is %d", next, err, c.attempt)
+			}
+		})
+	}
+}

@@ -146,7 +146,9 @@ var _ = Describe("A job in a queue of Kueue", Serial, Label("Kueue"), func() {
 		before := j.runs(0, 0)
 		q.stops("HoldAndDrain")
 		j.waits(q)
-		j.stays("it rests", func(v *view) bool { return len(v.pods) == 0 })
+		noPods := func(v *view) bool { return len(v.pods) == 0 }
+		j.becomes("its pods are gone", noPods)
+		j.stays("it rests", noPods)
 		q.stops("None")
 		allReplaced(before, j.runs(0, 0))
 	})
