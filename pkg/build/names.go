@@ -112,7 +112,7 @@ func Meeting(job *v1alpha1.TrainingJob) (port string, variables []corev1.EnvVar)
 
 // TellPort writes the port of the attempt into a pod that can restart in place; 0 for none.
 func TellPort(pod *corev1.Pod, port int32) {
-	if _, canRestart := pod.Annotations[v1alpha1.AnnotationTold]; canRestart && port != 0 {
+	if state.InPlaceRestart(pod) != "" && port != 0 {
 		pod.Annotations[v1alpha1.AnnotationLeaderPort] = strconv.Itoa(int(port))
 	}
 }

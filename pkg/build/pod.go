@@ -26,7 +26,7 @@ func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []core
 	avoid(pod, avoided)
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, v1alpha1.AnnotationLifeNumber, LifeNumber(job))
 	if state.KeepsPods(job) { // it can restart in place
-		pod.Annotations[v1alpha1.AnnotationTold] = state.Told{Life: life}.String()
+		pod.Annotations[v1alpha1.AnnotationInPlaceRestart] = state.Told{Life: life}.String()
 	}
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, state.AnnotationMain, state.MainContainer(pod))
 	env = append(identity(job, slot, life), env...)
@@ -81,7 +81,7 @@ func identity(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) []cor
 		env = append(env, corev1.EnvVar{Name: v1alpha1.EnvProgressPort, Value: strconv.Itoa(int(job.Spec.Progress.Port))})
 	}
 	if asks(job) {
-		env = append(env, corev1.EnvVar{Name: v1alpha1.EnvStopFile, Value: v1alpha1.StopFile})
+		env = append(env, corev1.EnvVar{Name: v1alpha1.EnvCheckpointRequestFile, Value: v1alpha1.StopFile})
 	}
 	return env
 }

@@ -33,12 +33,12 @@ func TestContainersSeeWhatTheirRanksAreAsked(t *testing.T) {
 		if diff := cmp.Diff(want[c.Name], c.VolumeMounts); diff != "" {
 			t.Errorf("mounts of %s (-want +got):\n%s", c.Name, diff)
 		}
-		if told := (corev1.EnvVar{Name: "TRAININGJOB_STOP_FILE", Value: "/etc/trainingjob/stop"}); !slices.Contains(c.Env, told) {
+		if told := (corev1.EnvVar{Name: "TRAININGJOB_CHECKPOINT_REQUEST_FILE", Value: "/etc/trainingjob/stop"}); !slices.Contains(c.Env, told) {
 			t.Errorf("%s is not told the file: %v", c.Name, c.Env)
 		}
 	}
 	silent := build.Pod(builder.Job("j", builder.Asking(0), builder.Workers(2)), worker1, state.Life{}, nil, nil)
-	isTold := slices.ContainsFunc(silent.Spec.Containers[0].Env, func(v corev1.EnvVar) bool { return v.Name == "TRAININGJOB_STOP_FILE" })
+	isTold := slices.ContainsFunc(silent.Spec.Containers[0].Env, func(v corev1.EnvVar) bool { return v.Name == "TRAININGJOB_CHECKPOINT_REQUEST_FILE" })
 	if len(silent.Spec.Volumes)+len(silent.Spec.Containers[0].VolumeMounts) > 0 || isTold {
 		t.Errorf("a job that asks nobody has %+v", silent.Spec)
 	}

@@ -53,7 +53,7 @@ func attachTo(kind client.Object) client.Object {
 	o.SetLabels(map[string]string{v1alpha1.LabelJobUID: "1", v1alpha1.LabelJobName: "j"})
 	o.SetAnnotations(map[string]string{
 		"note": strings.Repeat("x", 60_000), v1alpha1.AnnotationCheckpointRequest: strings.Repeat("a,", 30_000),
-		v1alpha1.AnnotationTold: strings.Repeat("t", 60_000),
+		v1alpha1.AnnotationInPlaceRestart: strings.Repeat("t", 60_000),
 	})
 	refs := []metav1.OwnerReference{*metav1.NewControllerRef(builder.Job("j"), v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))}
 	for n := range 7000 {

@@ -67,7 +67,7 @@ func TestAPodIsRestartedInPlaceByOnePatch(t *testing.T) {
 		want := pod.DeepCopy()
 		if want.Spec.Containers[0].Image = c.image; c.image == sameBytes {
 			want.Labels[v1alpha1.LabelAttempt], want.Labels[v1alpha1.LabelLife] = "1", "1-0"
-			want.Annotations = map[string]string{v1alpha1.AnnotationTold: step.Told.String(), v1alpha1.AnnotationLeaderPort: "29501", v1alpha1.AnnotationLifeNumber: "1000000"}
+			want.Annotations = map[string]string{v1alpha1.AnnotationInPlaceRestart: step.Told.String(), v1alpha1.AnnotationLeaderPort: "29501", v1alpha1.AnnotationLifeNumber: "1000000"}
 		}
 		if diff := cmp.Diff(want.Spec, got.Spec) + cmp.Diff(want.Labels, got.Labels) + cmp.Diff(want.Annotations, got.Annotations); diff != "" {
 			t.Errorf("%s: the pod (-want +got):\n%s", name, diff)
@@ -87,7 +87,7 @@ func TestATrimmedPodTellsOfItsProcess(t *testing.T) {
 	if got := trimmed(t, full).Status.ContainerStatuses[0]; got.ContainerID != "" || got.ImageID != "" {
 		t.Errorf("of a pod that is never restarted in place: %+v", got)
 	}
-	full.Annotations = map[string]string{v1alpha1.AnnotationTold: `{"life":"0-0"}`}
+	full.Annotations = map[string]string{v1alpha1.AnnotationInPlaceRestart: `{"life":"0-0"}`}
 	got := trimmed(t, full)
 	if c := got.Status.ContainerStatuses[0]; c.ContainerID != "containerd://a" || c.ImageID != "docker.io/library/train@sha256:1" || got.Spec.Containers[0].Image != "train:v1" {
 		t.Errorf("of a pod that can be: %+v, image %q", c, got.Spec.Containers[0].Image)
@@ -99,7 +99,7 @@ func TestAPodThatHasRestartedSinceHasNotVanished(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Attempt(1), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Started: "0"}))
 	runs := func(told, process string) *corev1.Pod {
 		return builder.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, corev1.PodRunning, builder.Edit(func(pod *corev1.Pod) {
-			pod.Annotations = map[string]string{v1alpha1.AnnotationTold: told}
+			pod.Annotations = map[string]string{v1alpha1.AnnotationInPlaceRestart: told}
 			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", ContainerID: process}}
 		}))
 	}

@@ -50,7 +50,7 @@ func (c *Cluster) deletePod(ctx context.Context, job *v1alpha1.TrainingJob, step
 func (c *Cluster) restartPod(ctx context.Context, job *v1alpha1.TrainingJob, step plan.RestartPod) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: step.Name}}
 	life, annotations := step.Told.Life, map[string]any{
-		v1alpha1.AnnotationTold: step.Told.String(), v1alpha1.AnnotationLifeNumber: step.Number, v1alpha1.AnnotationCheckpointRequest: nil,
+		v1alpha1.AnnotationInPlaceRestart: step.Told.String(), v1alpha1.AnnotationLifeNumber: step.Number, v1alpha1.AnnotationCheckpointRequest: nil,
 	}
 	if step.Port != 0 {
 		annotations[v1alpha1.AnnotationLeaderPort] = strconv.Itoa(int(step.Port))

@@ -88,10 +88,10 @@ var fullPod = rapid.Custom(func(t *rapid.T) *corev1.Pod {
 		pod.Status.InitContainerStatuses[i].Name = rapid.SampledFrom([]string{"c", "preflight-proxy", "preflight-gpu"}).Draw(t, "init container")
 	}
 	if rapid.Bool().Draw(t, "told") {
-		pod.Annotations[v1alpha1.AnnotationTold] = `{"life":"1-0","time":"2026-01-01T00:00:00Z"}` + strings.Repeat(" ", rapid.IntRange(0, 2000).Draw(t, "blanks"))
+		pod.Annotations[v1alpha1.AnnotationInPlaceRestart] = `{"life":"1-0","time":"2026-01-01T00:00:00Z"}` + strings.Repeat(" ", rapid.IntRange(0, 2000).Draw(t, "blanks"))
 	}
 	pod.Spec.Containers[0].Env = rapid.SliceOfN(rapid.SampledFrom([]corev1.EnvVar{{Name: "MINE", Value: "x"},
-		{Name: v1alpha1.EnvStopFile, Value: "/etc/trainingjob/stop"}, {Name: v1alpha1.EnvProgressPort, Value: "9500"},
+		{Name: v1alpha1.EnvCheckpointRequestFile, Value: "/etc/trainingjob/stop"}, {Name: v1alpha1.EnvProgressPort, Value: "9500"},
 		{Name: v1alpha1.EnvProgressPort, Value: strings.Repeat("0", 2000) + "1"}}), 0, 3).Draw(t, "env")
 	pod.Spec.Containers[0].Ports = rapid.SliceOfN(rapid.SampledFrom([]corev1.ContainerPort{{ContainerPort: 80}, {ContainerPort: 9500}, {ContainerPort: 9500, HostPort: 9500},
 		{ContainerPort: 9500, HostIP: "127.0.0.2"}, {ContainerPort: 9500, Protocol: corev1.ProtocolUDP}}), 0, 3).Draw(t, "ports")

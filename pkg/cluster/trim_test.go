@@ -148,7 +148,7 @@ func TestPodsThatShareAreReadAsIfTheyWereAlone(t *testing.T) {
 	empty.Labels[v1alpha1.LabelJobName] = ""
 	always := corev1.ContainerRestartPolicyAlways
 	other.Spec.Containers[0].RestartPolicy = &always
-	restartable.Annotations = map[string]string{v1alpha1.AnnotationTold: `{"life":"0-0"}`}
+	restartable.Annotations = map[string]string{v1alpha1.AnnotationInPlaceRestart: `{"life":"0-0"}`}
 	restartable.Spec.Containers[0].Image = "train:v2"
 	s := newShared()
 	for range 2 {

@@ -19,7 +19,7 @@ func (s *shared) trimPod(o any) (any, error) {
 	if !ok {
 		return o, nil
 	}
-	kept := []string{v1alpha1.AnnotationTold, v1alpha1.AnnotationLifeNumber, v1alpha1.AnnotationExcludedNodes, v1alpha1.AnnotationCheckpointRequest}
+	kept := []string{v1alpha1.AnnotationInPlaceRestart, state.FormerAnnotation, v1alpha1.AnnotationLifeNumber, v1alpha1.AnnotationExcludedNodes, v1alpha1.AnnotationCheckpointRequest}
 	if len(pod.Spec.Containers) == 0 || state.MainContainer(pod) != pod.Spec.Containers[0].Name { // else the first container is the main one
 		kept = append(kept, state.AnnotationMain)
 	}
@@ -78,7 +78,9 @@ func isRelevant(c *corev1.PodCondition) bool {
 }
 
 // isRestartable reports whether the pod can be restarted in place. Then the running process and its image matter.
-func isRestartable(pod *corev1.Pod) bool { return pod.Annotations[v1alpha1.AnnotationTold] != "" }
+func isRestartable(pod *corev1.Pod) bool {
+	return state.InPlaceRestart(pod) != ""
+}
 
 // relevantContainers returns the first container, the main one, and those that the kubelet may restart in their pod; if the
 // operator may restart the pod, all of them. It keeps their names, restart rules and, if needed, images.
@@ -117,8 +119,8 @@ func likeChecks(pod *corev1.Pod) []corev1.Container {
 // markersOf returns the variables that show which features the pod was created with. It keeps only their names, and the port of the page.
 func markersOf(c *corev1.Container) []corev1.EnvVar {
 	var kept []corev1.EnvVar
-	if state.HasEnv(c.Env, v1alpha1.EnvStopFile) {
-		kept = append(kept, corev1.EnvVar{Name: v1alpha1.EnvStopFile})
+	if state.HasEnv(c.Env, v1alpha1.EnvCheckpointRequestFile) {
+		kept = append(kept, corev1.EnvVar{Name: v1alpha1.EnvCheckpointRequestFile})
 	}
 	if port := state.EnvOf(c.Env, v1alpha1.EnvProgressPort); port != "" {
 		kept = append(kept, corev1.EnvVar{Name: v1alpha1.EnvProgressPort, Value: short(port)})

@@ -134,7 +134,7 @@ func TestALossThatShowsLateTakesTheIncidentOver(t *testing.T) {
 var toldToRestart = builder.Edit(func(pod *corev1.Pod) {
 	c := &pod.Status.ContainerStatuses[0]
 	c.ContainerID = "containerd://a"
-	pod.Annotations = map[string]string{v1alpha1.AnnotationTold: `{"life":"1-0","from":"0-0","process":"containerd://a","time":"2026-01-05T12:00:40Z"}`}
+	pod.Annotations = map[string]string{v1alpha1.AnnotationInPlaceRestart: `{"life":"1-0","from":"0-0","process":"containerd://a","time":"2026-01-05T12:00:40Z"}`}
 })
 
 // A status lists the last incidents only. What was replaced before the whole job restarted, with an incident of its own that is not listed any
@@ -355,7 +355,7 @@ func TestANodeThatSaysLaterThatItIsIllExplainsAnExit(t *testing.T) {
 	free := []string{"worker-0 Retryable Error free"}
 	heedless := builder.Recovery(func(r *v1alpha1.Recovery) { r.AvoidNodesSeconds = new(int32) })
 	ill := func(node string, at time.Duration) builder.SnapshotOption {
-		return builder.NodeIll(node, "GpuMemWatch", "[79]", at)
+		return builder.NodeUnhealthy(node, "GpuMemWatch", "[79]", at)
 	}
 	cases := []struct {
 		name string

@@ -39,7 +39,7 @@ var reasons = map[string]Reason{
 	v1alpha1.ReasonNodeSilent:      {clause: "lost its node", IsNodeFault: true, IsOnNode: true, showsLate: true},
 	v1alpha1.ReasonNodeTainted:     {clause: "lost its node", IsNodeFault: true, IsOnNode: true, showsLate: true},
 	v1alpha1.ReasonNodeDeleted:     {clause: "lost its node", showsLate: true},
-	v1alpha1.ReasonNodeIll:         {clause: "lost its node", IsNodeFault: true, IsOnNode: true},
+	v1alpha1.ReasonNodeUnhealthy:   {clause: "lost its node", IsNodeFault: true, IsOnNode: true},
 	v1alpha1.ReasonDeviceUnhealthy: {clause: "lost a device", IsNodeFault: true, IsOnNode: true},
 	v1alpha1.ReasonPreflightFailed: {clause: "failed a preflight check of its node", IsNodeFault: true},
 	v1alpha1.ReasonDomainFull:      {clause: "found no room in its domain"},

@@ -4,9 +4,9 @@ package metrics
 var (
 	Restarts = &Family{
 		Name: "trainingjob_restarts_total", Kind: Counter, Group: GroupEvents, Unit: "restarts",
-		Help: "Restarts decided since the process began, by framework, role and cause of the failure, scope of the restart, and rung: " +
+		Help: "Restarts decided since the process began, by framework, role and cause of the failure, scope of the restart, and strategy: " +
 			"in_place (healthy ranks restart in their pods), elsewhere (the job avoids the node from now on) or recreate.",
-		Labels: []string{"framework", "role", "cause", "scope", "rung"},
+		Labels: []string{"framework", "role", "cause", "scope", "strategy"},
 	}
 	NodeFaults = &Family{
 		Name: "trainingjob_node_faults_total", Kind: Counter, Group: GroupEvents, Unit: "faults",
@@ -133,7 +133,7 @@ var (
 	}
 	BrokenNodes = &Family{
 		Name: "trainingjob_broken_nodes", Kind: Gauge, Group: GroupFleet, Unit: "nodes",
-		Help: "1 for each avoided node whose own status shows a fault, by reason: NodeLost, NodeTainted (out of service), NodeIll " +
+		Help: "1 for each avoided node whose own status shows a fault, by reason: NodeLost, NodeTainted (out of service), NodeUnhealthy " +
 			"(a condition of --node-signals), DeviceUnhealthy (it offers fewer devices than it has). Pods cannot cause it.",
 		Labels: []string{"node", "reason"},
 	}

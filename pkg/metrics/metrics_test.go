@@ -103,7 +103,7 @@ func TestObserve(t *testing.T) {
 				n.AvoidedNodes = []v1alpha1.AvoidedNode{{Name: "gpu-1", Reason: "NodeLost", ExpirationTime: builder.Time(time.Hour)}}
 			},
 			restarts: []v1alpha1.Incident{incident("Worker", 3, "Replica", 0, 15*s)},
-			want:     []string{"decision_seconds{node_lost=false} 15", "node_faults_total{reason=NodeLost} 1", "restarts_total{framework=PyTorch,role=Worker,cause=Infrastructure,scope=Replica,rung=elsewhere} 1"}},
+			want:     []string{"decision_seconds{node_lost=false} 15", "node_faults_total{reason=NodeLost} 1", "restarts_total{framework=PyTorch,role=Worker,cause=Infrastructure,scope=Replica,strategy=elsewhere} 1"}},
 		{name: "a restart in place of the whole job: what its detection took",
 			was: func(w *status) { is(w, "Running", "True", "AllReplicasRunning", 0) },
 			then: func(n *status) {
@@ -113,10 +113,10 @@ func TestObserve(t *testing.T) {
 				n.LostSeconds.Detection = 15
 			},
 			restarts: []v1alpha1.Incident{incident("Worker", 3, "Job", 0, 15*s)},
-			want:     []string{"decision_seconds{node_lost=false} 15", "lost_seconds_total{framework=PyTorch,cause=detection,during=restart} 15", "restarts_total{framework=PyTorch,role=Worker,cause=Infrastructure,scope=Job,rung=in_place} 1"}},
+			want:     []string{"decision_seconds{node_lost=false} 15", "lost_seconds_total{framework=PyTorch,cause=detection,during=restart} 15", "restarts_total{framework=PyTorch,role=Worker,cause=Infrastructure,scope=Job,strategy=in_place} 1"}},
 		{name: "a role of the user's own is no label",
 			then: func(*status) {}, restarts: []v1alpha1.Incident{incident("learner", 0, "Replica", 0, s)},
-			want: []string{"decision_seconds{node_lost=false} 1", "restarts_total{framework=PyTorch,role=Other,cause=Infrastructure,scope=Replica,rung=recreate} 1"}},
+			want: []string{"decision_seconds{node_lost=false} 1", "restarts_total{framework=PyTorch,role=Other,cause=Infrastructure,scope=Replica,strategy=recreate} 1"}},
 		{name: "the whole job runs again: 40 s after the failure",
 			was: func(w *status) {
 				w.Attempt, w.Incidents = 1, []v1alpha1.Incident{incident("Worker", 3, "Job", 10*s, 25*s)}

@@ -53,7 +53,7 @@ func (t transition) of(happened *history.Transition) []Observation {
 }
 
 func (t transition) restart(i *v1alpha1.Incident) Observation {
-	return Restarts.with(1, t.framework, roleLabel(i.Role), string(i.Cause), string(i.Scope), t.rung(i))
+	return Restarts.with(1, t.framework, roleLabel(i.Role), string(i.Cause), string(i.Scope), t.strategy(i))
 }
 
 // decision measures the time from the failure to the decision to restart. If the replica's life began later, it measures from there: its
@@ -85,8 +85,8 @@ func (t transition) takenUp() []Observation {
 	return []Observation{TakenUp.with(between(&t.Job.CreationTimestamp, &created.LastTransitionTime))}
 }
 
-// rung returns how the incident continues: the mildest reaction to it.
-func (t transition) rung(i *v1alpha1.Incident) string {
+// strategy returns how the incident continues: the mildest reaction to it.
+func (t transition) strategy(i *v1alpha1.Incident) string {
 	isAvoided := func(n v1alpha1.AvoidedNode) bool {
 		return n.Name == i.Node && n.ExpirationTime.After(i.RestartTime.Time)
 	}

@@ -28,7 +28,7 @@ func Of(node *corev1.Node, lostAfter time.Duration, signals Signals) state.Node 
 	if action, words := signals.of(node); action == state.LoseNode {
 		n.Since, n.Lost = words.Time, words
 	} else if action > state.IgnoreNode {
-		words.Reason = v1alpha1.ReasonNodeIll
+		words.Reason = v1alpha1.ReasonNodeUnhealthy
 		n.Ill, n.Action = words, action
 	}
 	for i := range node.Spec.Taints {
@@ -48,7 +48,7 @@ func BrokenBecause(node *corev1.Node, now time.Time, lostAfter time.Duration, si
 	case n.Lost.Reason != "" && !now.Before(n.Lost.Time):
 		return n.Lost.Reason
 	case slices.ContainsFunc(node.Status.Conditions, isHeeded):
-		return v1alpha1.ReasonNodeIll
+		return v1alpha1.ReasonNodeUnhealthy
 	case lacksDevices(node):
 		return v1alpha1.ReasonDeviceUnhealthy
 	default:
@@ -74,7 +74,7 @@ func IsDevice(name corev1.ResourceName) bool {
 
 // ill returns the trouble of a node that a signal shows to be unhealthy.
 func ill(words string) state.Trouble {
-	return state.Trouble{Reason: v1alpha1.ReasonNodeIll, Message: state.Printable(state.Quote(words))}
+	return state.Trouble{Reason: v1alpha1.ReasonNodeUnhealthy, Message: state.Printable(state.Quote(words))}
 }
 
 func wordsOfCondition(c *corev1.NodeCondition) state.Trouble {

@@ -44,7 +44,7 @@ func TestANodeIsIllInItsOwnWords(t *testing.T) {
 		{"the strongest signal counts, whichever comes first", true, nil, []corev1.NodeCondition{deadlock, gpu}, state.BlameNode, isGPU, "", 5 * second},
 		{"a cordon", true, nil, nil, state.AvoidNode, "cordoned", "", -1},
 		{"a taint", true, []corev1.Taint{leaving}, nil, state.BlameNode, "tainted leaving", "", 7 * second},
-		{"one that is lost by its own word", true, nil, []corev1.NodeCondition{gpu, says("MachineGone", "", "")}, state.IgnoreNode, "", "NodeIll MachineGone", 5 * second},
+		{"one that is lost by its own word", true, nil, []corev1.NodeCondition{gpu, says("MachineGone", "", "")}, state.IgnoreNode, "", "NodeUnhealthy MachineGone", 5 * second},
 		{"one that is ill and not ready", false, nil, []corev1.NodeCondition{gpu, down}, state.BlameNode, isGPU, "NodeLost not ready for 15s", 5 * second},
 		{"what no line can hold is left out", false, nil, []corev1.NodeCondition{says("GpuMemWatch", "", "a\x1b\u202eb")}, state.BlameNode, "GpuMemWatch: a  b", "", 5 * second},
 	}
@@ -53,7 +53,7 @@ func TestANodeIsIllInItsOwnWords(t *testing.T) {
 			n := nodes.Of(&corev1.Node{
 				ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{Unschedulable: c.cordoned, Taints: c.taints}, Status: corev1.NodeStatus{Conditions: c.conditions},
 			}, 15*second, signals)
-			if n.Action != c.action || n.Ill.Message != c.words || (n.Ill.Reason == "NodeIll") != (c.action > state.IgnoreNode) {
+			if n.Action != c.action || n.Ill.Message != c.words || (n.Ill.Reason == "NodeUnhealthy") != (c.action > state.IgnoreNode) {
 				t.Errorf("%s (%s %s), want %s (%s)", n.Action, n.Ill.Reason, n.Ill.Message, c.action, c.words)
 			}
 			if got := strings.TrimSpace(n.Lost.Reason + " " + n.Lost.Message); got != c.lost {

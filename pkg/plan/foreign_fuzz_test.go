@@ -54,12 +54,12 @@ func listeners(reason, message string, which uint8) []*state.Snapshot {
 	kubelet := []builder.PodOption{
 		builder.Waiting(reason, message), builder.Rejected(reason, message), builder.ExitSaying(int32(which), reason, message),
 		builder.Unschedulable(message), builder.Disrupted(reason, 0), builder.Unhealthy(reason, message), builder.Flagged(reason),
-		builder.Asked(message), builder.Edit(func(pod *corev1.Pod) { pod.Annotations = map[string]string{v1alpha1.AnnotationTold: message} }),
+		builder.Asked(message), builder.Edit(func(pod *corev1.Pod) { pod.Annotations = map[string]string{v1alpha1.AnnotationInPlaceRestart: message} }),
 	}
 	job := builder.Job("j", builder.Workers(2), annotated, builder.Progress(60, v1alpha1.StallRestart))
 	all := []*state.Snapshot{
 		builder.Snapshot(builder.Job("j", builder.Workers(2), annotated, queued, builder.Suspended()), reported),
-		builder.Snapshot(job, builder.Running("worker", 0, on), builder.Running("worker", 1, on), builder.NodeIll("n", reason, message, 0), reported),
+		builder.Snapshot(job, builder.Running("worker", 0, on), builder.Running("worker", 1, on), builder.NodeUnhealthy("n", reason, message, 0), reported),
 	}
 	for _, option := range kubelet {
 		all = append(all,

@@ -42,7 +42,7 @@ func restartable(index int, told, process string, options ...builder.PodOption) 
 		told = `{"life":"0-0"}`
 	}
 	one := builder.Edit(func(pod *corev1.Pod) {
-		pod.Annotations = map[string]string{"trainingjob.dev/told": told}
+		pod.Annotations = map[string]string{"trainingjob.dev/in-place-restart": told}
 		pod.Spec.Containers[0].Image = "train:v1"
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: pod.Spec.Containers[0].Name, ContainerID: process, ImageID: "docker.io/library/" + bytes,
 			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
@@ -106,7 +106,7 @@ func TestWhoIsRestartedInPlace(t *testing.T) {
 			[]string{"fence j-worker-2, uid-j-worker-2", "delete j-worker-2: its life is past"}, 0},
 		{"not one from before a suspension, which a create that came late has made", inAttempt1(builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.Memory.ResumeNumber = 1 })),
 			then(leader, other), []string{"delete j-worker-0: its life is past", "delete j-worker-2: its life is past"}, 0},
-		{"on one that is ill, too", inAttempt1(), then(leaderBack, other, builder.NodeIll("node-worker-2", "GpuMemWatch", "[79]", 5*second)), []string{"delete j-worker-2: its life is past"}, 0},
+		{"on one that is ill, too", inAttempt1(), then(leaderBack, other, builder.NodeUnhealthy("node-worker-2", "GpuMemWatch", "[79]", 5*second)), []string{"delete j-worker-2: its life is past"}, 0},
 		{"one whose node is drained leaves with the pod that went first", inAttempt1(drained), then(leaderBack, other, builder.NodeCordoned("node-worker-2")),
 			[]string{"delete j-worker-2: its life is past"}, 0},
 		{"where a node is only cordoned, in place", inAttempt1(incident("Error")), then(leaderBack, other, builder.NodeCordoned("node-worker-2")), []string{retellOther}, 0},
@@ -190,4 +190,18 @@ func TestANamedReplicaGetsANewPodWhileTheOthersRestartInPlace(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The annotation had another name. Such a pod trains on, and restarts in place under the new one.
+func TestAPodWithAnAnnotationOfAnotherNameTrainsOn(t *testing.T) {
+	old := builder.Edit(func(pod *corev1.Pod) {
+		pod.Annotations = map[string]string{"trainingjob.dev/told": pod.Annotations["trainingjob.dev/in-place-restart"]}
+	})
+	in := func(told string) []builder.SnapshotOption {
+		return seen(builder.Now(20*second), restartable(0, told, "a", old), restartable(1, told, "b", old), restartable(2, told, "c", old))
+	}
+	checkSteps(t, []stepCase{
+		{"in the present attempt", inAttempt1(), in(`{"life":"1-0","from":"0-0","process":"x","time":"2026-01-05T12:00:10Z"}`), nil, 0},
+		{"in the one before", inAttempt1(), in(""), []string{"restart j-worker-0 in place", "restart j-worker-1 in place", "restart j-worker-2 in place"}, 0},
+	})
 }

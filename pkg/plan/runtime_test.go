@@ -44,7 +44,7 @@ func TestWhatMayChangeAtAnyTimeChangesNoPodOfTheAttempt(t *testing.T) {
 // ownOf returns the pod without the fields that may differ between the pods of an attempt.
 func ownOf(pod *corev1.Pod) *corev1.Pod {
 	isFree := func(v corev1.EnvVar) bool {
-		return slices.Contains([]string{"TRAININGJOB_PROGRESS_PORT", "TRAININGJOB_STOP_FILE", "PET_MAX_RESTARTS"}, v.Name)
+		return slices.Contains([]string{"TRAININGJOB_PROGRESS_PORT", "TRAININGJOB_CHECKPOINT_REQUEST_FILE", "PET_MAX_RESTARTS"}, v.Name)
 	}
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {

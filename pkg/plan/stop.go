@@ -43,7 +43,7 @@ func requestCheckpoint(s *state.Snapshot) (steps []Step, again time.Time) {
 func checkpointEvents(s *state.Snapshot, v *policy.Verdict, is *v1alpha1.CheckpointRequest) []Event {
 	switch was := s.Job.Status.CheckpointRequest; {
 	case was == nil && is != nil:
-		return []Event{normal(v1alpha1.EventStopAsked, is.Reason, fmt.Sprintf(
+		return []Event{normal(v1alpha1.EventCheckpointRequested, is.Reason, fmt.Sprintf(
 			"The ranks must save a checkpoint before they are stopped (%s), by %s UTC.", is.Reason, is.DeadlineTime.UTC().Format(time.TimeOnly)))}
 	case was == nil || is != nil:
 		return nil

@@ -27,14 +27,14 @@ func TestWhoIsAskedForACheckpoint(t *testing.T) {
 	set := func(what string) []string {
 		return []string{"set request of j-worker-0: " + what, "set request of j-worker-1: " + what}
 	}
-	asked := []builder.JobOption{builder.Suspended(), builder.StopAsked(15 * second)}
+	asked := []builder.JobOption{builder.Suspended(), builder.CheckpointRequested(15 * second)}
 	checkSteps(t, []stepCase{
 		{"no rank before the status has the request", training(builder.Suspended()), both(""), nil, 26 * second},
 		{"every rank, once it does", training(asked...), both(""), set(text), 17 * second},
 		{"once", training(asked...), both(text), nil, 17 * second},
 		{"once more after two seconds, because a kubelet may have missed it", training(asked...), both(text, builder.Now(17*second)), set(text + " again"), 25 * second},
 		{"and no more", training(asked...), both(text+" again", builder.Now(17*second)), nil, 25 * second},
-		{"no rank once they need not stop", training(builder.StopAsked(15 * second)), both(text), nil, 17 * second},
+		{"no rank once they need not stop", training(builder.CheckpointRequested(15 * second)), both(text), nil, 17 * second},
 		{"both ranks get it", training(), both(text), set("none"), 10*time.Minute + 14*second},
 		{"no rank joins them in the meantime", training(append(asked, builder.Workers(3), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "2:1"}))...),
 			both(text), nil, 17 * second},
@@ -52,12 +52,12 @@ func TestRanksThatAreTakenAwayHaveTheirTime(t *testing.T) {
 		t.Errorf("plans %v, want worker 1 to stay while the ranks save a checkpoint", p)
 	}
 	checkSteps(t, []stepCase{
-		{"they are asked first", fewer(builder.StopAsked(15 * second)), both(""), []string{
+		{"they are asked first", fewer(builder.CheckpointRequested(15 * second)), both(""), []string{
 			"set request of j-worker-0: 0-1 SuspendedBySpec 2026-01-05T12:00:25Z", "set request of j-worker-1: 0-1 SuspendedBySpec 2026-01-05T12:00:25Z"}, 17 * second},
 		{"one that has its next life is deleted", fewer(builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "1:1"})), seen(builder.Now(16*second), builder.Reported(7, 14*second), builder.Running("worker", 0), builder.Running("worker", 1, builder.Life(0, 0))),
 			[]string{"delete j-worker-1: its life is past"}, 10*time.Minute + 14*second},
 	})
-	p = plan.Make(builder.Snapshot(fewer(builder.StopAsked(15*second)), both("", builder.SavedFor("0-1"))...))
+	p = plan.Make(builder.Snapshot(fewer(builder.CheckpointRequested(15*second)), both("", builder.SavedFor("0-1"))...))
 	if p.Status.CheckpointRequest != nil || p.Status.Memory.Roles[v1alpha1.Worker].Replacements != "1:1" {
 		t.Errorf("plans %v, want worker 1 to have its next life once they have answered", p)
 	}
@@ -70,17 +70,17 @@ func TestWhatIsToldOfRequestsToStop(t *testing.T) {
 		want []string
 	}{
 		"that they must save": {training(builder.Suspended()), both(""), []string{
-			"Normal StopAsked SuspendedBySpec: The ranks must save a checkpoint before they are stopped (SuspendedBySpec), by 12:00:26 UTC."}},
-		"that they still are, not again": {training(builder.Suspended(), builder.StopAsked(15*second)), both(""), nil},
-		"that they have saved": {training(builder.Suspended(), builder.StopAsked(15*second)), both("", builder.SavedFor("0-1")), []string{
+			"Normal CheckpointRequested SuspendedBySpec: The ranks must save a checkpoint before they are stopped (SuspendedBySpec), by 12:00:26 UTC."}},
+		"that they still are, not again": {training(builder.Suspended(), builder.CheckpointRequested(15*second)), both(""), nil},
+		"that they have saved": {training(builder.Suspended(), builder.CheckpointRequested(15*second)), both("", builder.SavedFor("0-1")), []string{
 			"Normal CheckpointSaved SuspendedBySpec: The ranks have saved step 7 in step-7 and are stopped."}},
-		"that they have not": {training(builder.Suspended(), builder.StopAsked(15*second)), both("", builder.Now(25*second)), []string{
+		"that they have not": {training(builder.Suspended(), builder.CheckpointRequested(15*second)), both("", builder.Now(25*second)), []string{
 			"Warning CheckpointMissed SuspendedBySpec: No rank has confirmed a checkpoint: the ranks are stopped 10s after the request."}},
-		"that it came to nothing, not": {training(builder.StopAsked(15 * second)), both(""), nil},
+		"that it came to nothing, not": {training(builder.CheckpointRequested(15 * second)), both(""), nil},
 	} {
 		var got []string
 		for _, e := range plan.Make(builder.Snapshot(c.job, c.seen...)).Events {
-			if e.Reason == v1alpha1.EventStopAsked || e.Reason == v1alpha1.EventCheckpointSaved || e.Reason == v1alpha1.EventCheckpointMissed {
+			if e.Reason == v1alpha1.EventCheckpointRequested || e.Reason == v1alpha1.EventCheckpointSaved || e.Reason == v1alpha1.EventCheckpointMissed {
 				got = append(got, e.Type+" "+e.Reason+" "+e.Action+": "+e.Message)
 			}
 		}
@@ -117,9 +117,9 @@ func TestAJobThatIsChangedWhileItsRanksAreAskedIsNotResumedUnseen(t *testing.T) 
 
 // While the ranks save a checkpoint the job runs, and shows what it waits for.
 func TestAJobWhoseRanksAreAskedRuns(t *testing.T) {
-	status := plan.Make(builder.Snapshot(training(builder.Suspended(), builder.StopAsked(15*second)), both("")...)).Status
+	status := plan.Make(builder.Snapshot(training(builder.Suspended(), builder.CheckpointRequested(15*second)), both("")...)).Status
 	const want = "Waiting for the ranks to save a checkpoint, because the job is to be suspended. They are stopped after they have saved it, at the latest at 12:00:25 UTC."
-	if status.Phase != v1alpha1.PhaseRunning || status.Reason != v1alpha1.ReasonStopAsked || status.Message != want {
+	if status.Phase != v1alpha1.PhaseRunning || status.Reason != v1alpha1.ReasonCheckpointRequested || status.Message != want {
 		t.Errorf("%s %s: %s", status.Phase, status.Reason, status.Message)
 	}
 }

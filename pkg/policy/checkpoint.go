@@ -28,7 +28,7 @@ func awaitCheckpoint(s *state.Snapshot, reason, why string) (*Ruling, time.Time)
 	if !s.Now.Before(due) {
 		return nil, time.Time{}
 	}
-	return &Ruling{Kind: Hold, Asked: r, Reason: v1alpha1.ReasonStopAsked, Message: fmt.Sprintf(
+	return &Ruling{Kind: Hold, Asked: r, Reason: v1alpha1.ReasonCheckpointRequested, Message: fmt.Sprintf(
 		"Waiting for the ranks to save a checkpoint, because %s. They are stopped after they have saved it, at the latest at %s UTC.%s",
 		why, due.UTC().Format(time.TimeOnly), bounded(s))}, due
 }

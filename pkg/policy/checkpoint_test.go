@@ -37,23 +37,23 @@ func TestRanksThatAreWellAreAskedBeforeTheyAreStopped(t *testing.T) {
 		wake time.Duration
 	}{
 		"a suspension":                          {training(builder.Suspended()), running, "", policy.Hold, true, 30 * second},
-		"a suspension, asked for a while":       {training(builder.Suspended(), builder.StopAsked(15*second)), running, "", policy.Hold, true, 25 * second},
-		"a suspension, answered":                {training(builder.Suspended(), builder.StopAsked(15*second)), running, "0-1", policy.Suspend, false, 0},
-		"a suspension, another's answer":        {training(builder.Suspended(), builder.StopAsked(15*second)), running, "0-0", policy.Hold, true, 25 * second},
-		"a suspension, no answer":               {training(builder.Suspended(), builder.StopAsked(10*second)), running, "", policy.Suspend, false, 0},
+		"a suspension, asked for a while":       {training(builder.Suspended(), builder.CheckpointRequested(15*second)), running, "", policy.Hold, true, 25 * second},
+		"a suspension, answered":                {training(builder.Suspended(), builder.CheckpointRequested(15*second)), running, "0-1", policy.Suspend, false, 0},
+		"a suspension, another's answer":        {training(builder.Suspended(), builder.CheckpointRequested(15*second)), running, "0-0", policy.Hold, true, 25 * second},
+		"a suspension, no answer":               {training(builder.Suspended(), builder.CheckpointRequested(10*second)), running, "", policy.Suspend, false, 0},
 		"a suspension of a job that is silent":  {training(builder.Suspended(), silent), running, "", policy.Suspend, false, 0},
 		"a suspension of a job that starts":     {starting, builder.Pending("worker", 1), "", policy.Suspend, false, 0},
-		"a suspension after a failure":          {training(builder.Suspended(), builder.StopAsked(15*second)), builder.Failed("worker", 1, builder.Exit(137)), "", policy.Suspend, false, 0},
-		"a suspension that is taken back":       {training(builder.StopAsked(15 * second)), running, "", policy.Continue, false, 0},
+		"a suspension after a failure":          {training(builder.Suspended(), builder.CheckpointRequested(15*second)), builder.Failed("worker", 1, builder.Exit(137)), "", policy.Suspend, false, 0},
+		"a suspension that is taken back":       {training(builder.CheckpointRequested(15 * second)), running, "", policy.Continue, false, 0},
 		"a restart that is requested":           {training(wantsRestart), running, "", policy.Hold, true, 30 * second},
-		"a restart that is requested, answered": {training(wantsRestart, builder.StopAsked(15*second)), running, "0-1", policy.Restart, false, 0},
+		"a restart that is requested, answered": {training(wantsRestart, builder.CheckpointRequested(15*second)), running, "0-1", policy.Restart, false, 0},
 		"a drain":                               {training(), drained(), "", policy.Hold, true, 30 * second},
-		"a drain, answered":                     {training(builder.StopAsked(19 * second)), drained(), "0-1", policy.Restart, false, 0},
-		"a drain that gives no time":            {training(builder.StopAsked(19 * second)), drained(builder.DeletedAt(-15 * second)), "", policy.Restart, false, 0},
-		"a drain whose rank has ended":          {training(builder.StopAsked(19 * second)), drained(builder.Exit(143)), "", policy.Restart, false, 0},
+		"a drain, answered":                     {training(builder.CheckpointRequested(19 * second)), drained(), "0-1", policy.Restart, false, 0},
+		"a drain that gives no time":            {training(builder.CheckpointRequested(19 * second)), drained(builder.DeletedAt(-15 * second)), "", policy.Restart, false, 0},
+		"a drain whose rank has ended":          {training(builder.CheckpointRequested(19 * second)), drained(builder.Exit(143)), "", policy.Restart, false, 0},
 		"a suspension, one rank made before":    {training(builder.Suspended()), builder.Running("worker", 1, builder.MadeWith("LEASE")), "", policy.Suspend, false, 0},
 		"a suspension, an evaluator crashed":    {training(builder.Suspended(), builder.Evaluators(1)), builder.Failed("evaluator", 0, builder.Exit(1)), "", policy.Hold, true, 30 * second},
-		"a restart, an evaluator crashed":       {training(wantsRestart, builder.StopAsked(15*second), builder.Evaluators(1)), builder.Failed("evaluator", 0, builder.Exit(1)), "", policy.Restart, true, 0},
+		"a restart, an evaluator crashed":       {training(wantsRestart, builder.CheckpointRequested(15*second), builder.Evaluators(1)), builder.Failed("evaluator", 0, builder.Exit(1)), "", policy.Restart, true, 0},
 		"a suspension, an evaluator is going":   {training(builder.Suspended(), builder.Evaluators(1)), builder.Deleted("evaluator", 0, builder.DeletedAt(-12*second)), "", policy.Hold, true, 30 * second},
 		"a kill":                                {training(), builder.Failed("worker", 1, builder.Exit(137)), "", policy.Restart, false, 0},
 	} {
@@ -64,14 +64,14 @@ func TestRanksThatAreWellAreAskedBeforeTheyAreStopped(t *testing.T) {
 		if at := builder.Time(c.wake); c.wake > 0 && !v.Wake.Equal(at.Time) {
 			t.Errorf("%s: wakes at %v, want %v", name, v.Wake, at)
 		}
-		if c.asks && v.Kind == policy.Hold && (v.Reason != v1alpha1.ReasonStopAsked || !strings.Contains(v.Message, "save a checkpoint")) {
+		if c.asks && v.Kind == policy.Hold && (v.Reason != v1alpha1.ReasonCheckpointRequested || !strings.Contains(v.Message, "save a checkpoint")) {
 			t.Errorf("%s: got %s: %s", name, v.Reason, v.Message)
 		}
 	}
 }
 
 func TestAJobThatSucceedsWhileItsRanksAreAskedHasSucceeded(t *testing.T) {
-	job := training(builder.Suspended(), builder.StopAsked(15*second))
+	job := training(builder.Suspended(), builder.CheckpointRequested(15*second))
 	v := policy.Judge(builder.Snapshot(job, builder.Now(20*second), builder.Succeeded("worker", 0), builder.Running("worker", 1)))
 	if v.Kind != policy.Succeed || v.Asked != nil {
 		t.Errorf("ruling %d (%s), asked %+v, want success", v.Kind, v.Message, v.Asked)
@@ -94,7 +94,7 @@ func TestNoCheckpointIsRequestedWhenRank0HasEnded(t *testing.T) {
 
 // One request stands until it is answered, whatever else stops the ranks meanwhile.
 func TestOneRequestIsEnoughForAllThatStopsTheRanks(t *testing.T) {
-	job := training(builder.Suspended(), builder.StopAsked(15*second))
+	job := training(builder.Suspended(), builder.CheckpointRequested(15*second))
 	v := policy.Judge(builder.Snapshot(job, builder.Now(18*second), builder.Running("worker", 0), builder.Running("worker", 1)))
 	if v.Asked == nil || *v.Asked != *job.Status.CheckpointRequest {
 		t.Errorf("requests %+v, want the earlier request", v.Asked)
@@ -107,7 +107,7 @@ func TestRanksAreAskedBeforeSomeAreTakenAway(t *testing.T) {
 	if v.Kind != policy.Hold || v.Asked == nil || v.Asked.Reason != v1alpha1.ReasonScaledIn {
 		t.Errorf("ruling %d (%s), asked %+v, want a request because the job has fewer replicas", v.Kind, v.Message, v.Asked)
 	}
-	v = policy.Judge(builder.Snapshot(training(builder.Elastic(1, 3), builder.StopAsked(15*second)), append(three, builder.SavedFor("0-1"))...))
+	v = policy.Judge(builder.Snapshot(training(builder.Elastic(1, 3), builder.CheckpointRequested(15*second)), append(three, builder.SavedFor("0-1"))...))
 	if v.Kind != policy.Continue || v.Asked != nil {
 		t.Errorf("ruling %d (%s), asked %+v, want no further request", v.Kind, v.Message, v.Asked)
 	}

@@ -129,7 +129,7 @@ func TestNodesInTrouble(t *testing.T) {
 	job := builder.Job("j", pytorch, builder.Workers(2))
 	running := seen(builder.Running("worker", 0), builder.Running("worker", 1))
 	ill := func(node string) builder.SnapshotOption {
-		return builder.NodeIll(node, "GpuMemWatch", "[79] fell off the bus", 20*second)
+		return builder.NodeUnhealthy(node, "GpuMemWatch", "[79] fell off the bus", 20*second)
 	}
 	check(t, []judgeCase{
 		{"a node that is not ready counts as lost only after a while, and is looked at again then", job,

@@ -13,9 +13,9 @@ func TestAStallDoesNotBreakAHold(t *testing.T) {
 	stalls := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
 		return training(append([]builder.JobOption{builder.Progress(60, v1alpha1.StallRestart), builder.Asking(30)}, options...)...)
 	}
-	asked := builder.StopAsked(55 * second)
+	asked := builder.CheckpointRequested(55 * second)
 	drained := builder.Deleted("worker", 1, builder.Disrupted("EvictionByEvictionAPI", 55*second), builder.DeletedAt(55*second))
-	held := judged{Ruling: policy.Hold, Reason: v1alpha1.ReasonStopAsked}
+	held := judged{Ruling: policy.Hold, Reason: v1alpha1.ReasonCheckpointRequested}
 	for name, c := range map[string]struct {
 		job   *v1alpha1.TrainingJob
 		other builder.SnapshotOption
@@ -38,7 +38,7 @@ func TestAStallDoesNotBreakAHold(t *testing.T) {
 // The user's deadlines for the whole job, and its success, end a hold.
 func TestWhatBreaksAHold(t *testing.T) {
 	suspended := func(options ...builder.JobOption) *v1alpha1.TrainingJob {
-		return training(append([]builder.JobOption{builder.Suspended(), builder.StopAsked(55 * second)}, options...)...)
+		return training(append([]builder.JobOption{builder.Suspended(), builder.CheckpointRequested(55 * second)}, options...)...)
 	}
 	for name, c := range map[string]struct {
 		job  *v1alpha1.TrainingJob

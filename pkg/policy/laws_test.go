@@ -88,7 +88,7 @@ func checkAsked(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
 // first.
 func checkHeldSuspension(t *rapid.T, v policy.Verdict) {
 	isDeadline := v.Kind == policy.Fail && (v.Reason == v1alpha1.ReasonDeadlineExceeded || v.Reason == v1alpha1.ReasonSchedulingTimeout)
-	isHeld := v.Kind == policy.Hold && v.Reason == v1alpha1.ReasonStopAsked && v.Asked != nil && !v.Wake.IsZero()
+	isHeld := v.Kind == policy.Hold && v.Reason == v1alpha1.ReasonCheckpointRequested && v.Asked != nil && !v.Wake.IsZero()
 	if !isDeadline && !isHeld && v.Kind != policy.Succeed {
 		t.Fatalf("a suspended job is judged anew: %+v", v)
 	}

@@ -15,7 +15,7 @@ import (
 func inPlace(index string) builder.PodOption {
 	return builder.Edit(func(pod *corev1.Pod) {
 		pod.Name = "j-worker-" + index
-		pod.Annotations = map[string]string{v1alpha1.AnnotationTold: `{"life":"1-0","from":"0-0","process":"a","time":"2026-01-05T12:00:30Z"}`}
+		pod.Annotations = map[string]string{v1alpha1.AnnotationInPlaceRestart: `{"life":"1-0","from":"0-0","process":"a","time":"2026-01-05T12:00:30Z"}`}
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: pod.Spec.Containers[0].Name, ContainerID: "b",
 			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 	})

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -9,7 +10,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// Told is the latest instruction to a pod that can restart in place, from the annotation v1alpha1.AnnotationTold. A pod that never
+// Told is the latest instruction to a pod that can restart in place, from the annotation v1alpha1.AnnotationInPlaceRestart. A pod that never
 // restarted in place has only the life of its creation.
 type Told struct {
 	// Life is the life that the pod is to begin, From the one that it leaves.
@@ -18,6 +19,14 @@ type Told struct {
 	Process string
 	// Time is the time of the instruction.
 	Time time.Time
+}
+
+// FormerAnnotation is the former name of v1alpha1.AnnotationInPlaceRestart, which pods of running jobs may have.
+const FormerAnnotation = v1alpha1.Group + "/told"
+
+// InPlaceRestart returns the text of the pod's annotation; empty if it cannot restart in place.
+func InPlaceRestart(pod *corev1.Pod) string {
+	return cmp.Or(pod.Annotations[v1alpha1.AnnotationInPlaceRestart], pod.Annotations[FormerAnnotation])
 }
 
 // toldText is Told in JSON.
@@ -59,7 +68,7 @@ func parseTold(annotation string) (t Told, ok bool) {
 // has lost track of its processes. Until then it is restarting, and an end of the old process is no failure. A pod that ends with the old
 // process still has the old life.
 func (p *Pod) readTold(pod *corev1.Pod) {
-	told, ok := parseTold(pod.Annotations[v1alpha1.AnnotationTold])
+	told, ok := parseTold(InPlaceRestart(pod))
 	if !ok {
 		return
 	}
@@ -96,7 +105,7 @@ type Lives struct {
 // the operator gives.
 func LivesOf(job string, pod *corev1.Pod) (slot Slot, lives Lives, ok bool) {
 	slot, life, ok := ParsePodName(job, pod.Name)
-	told, isTold := parseTold(pod.Annotations[v1alpha1.AnnotationTold])
+	told, isTold := parseTold(InPlaceRestart(pod))
 	if !ok || !isTold || told.Process == "" {
 		return slot, Lives{life, life, life}, ok
 	}

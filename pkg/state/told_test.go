@@ -22,7 +22,7 @@ const (
 // tells makes the pod one that was told that.
 func tells(annotation string) builder.PodOption {
 	return builder.Edit(func(pod *corev1.Pod) {
-		pod.Annotations = map[string]string{"trainingjob.dev/told": annotation}
+		pod.Annotations = map[string]string{"trainingjob.dev/in-place-restart": annotation}
 		pod.Spec.Containers[0].Image = repository + ":v1"
 	})
 }

@@ -195,7 +195,7 @@ func TestAStolenTokenChangesOfAPodOnlyWhatTheOperatorChanges(t *testing.T) {
 	const onlyADigest = "changes an image only to a digest of the same repository"
 	s.try(t, []attempt{
 		s.creates(t, "a pod", s.pod("mine-worker-1", s.running), ""),
-		s.patches(t, "in place", mine, `{"metadata": {"labels": {"trainingjob.dev/life": "1-0"}, "annotations": {"trainingjob.dev/told": "x", "env.trainingjob.dev/RANK": "1"}}, `+
+		s.patches(t, "in place", mine, `{"metadata": {"labels": {"trainingjob.dev/life": "1-0"}, "annotations": {"trainingjob.dev/in-place-restart": "x", "env.trainingjob.dev/RANK": "1"}}, `+
 			image("docker.io/library/busybox:life-1-0@sha256:" + digest)[1:], ""),
 		s.patches(t, "out of its Service", mine, `{"metadata": {"labels": {"trainingjob.dev/job-name": null}}}`, ""),
 		s.deletes(t, "its deletion", mine, ""),

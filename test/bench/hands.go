@@ -121,7 +121,7 @@ func restartPatch(pod *corev1.Pod) ([]byte, error) {
 		"metadata": map[string]any{
 			"uid": pod.UID, "resourceVersion": pod.ResourceVersion,
 			"labels":      map[string]string{v1alpha1.LabelAttempt: "1", v1alpha1.LabelLife: life.String()},
-			"annotations": map[string]string{v1alpha1.AnnotationTold: told.String(), v1alpha1.AnnotationLifeNumber: "1000001", v1alpha1.AnnotationLeaderPort: "23457"},
+			"annotations": map[string]string{v1alpha1.AnnotationInPlaceRestart: told.String(), v1alpha1.AnnotationLifeNumber: "1000001", v1alpha1.AnnotationLeaderPort: "23457"},
 		},
 		"spec": map[string]any{"containers": []map[string]string{{"name": pod.Spec.Containers[0].Name, "image": image}}},
 	})

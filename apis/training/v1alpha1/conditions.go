@@ -55,8 +55,8 @@ const (
 	// ReasonRestartHeld: a replica has failed, and the restart waits until the others have started, or for at most 2.5 s for the exits of
 	// its peers (the other ranks of a collective, or the parameter servers), or 4 s for what a kubelet has yet to report of an end.
 	ReasonRestartHeld = "RestartHeld"
-	// ReasonStopAsked: the operator will stop healthy ranks, and they have time to save a checkpoint.
-	ReasonStopAsked = "StopAsked"
+	// ReasonCheckpointRequested: the operator will stop healthy ranks, and they have time to save a checkpoint.
+	ReasonCheckpointRequested = "CheckpointRequested"
 	// ReasonFormerPodsEnding: pods of an earlier life have not ended and could still write a checkpoint.
 	ReasonFormerPodsEnding = "FormerPodsEnding"
 )
@@ -139,8 +139,8 @@ const (
 	ReasonNodeDeleted = "NodeDeleted"
 	// ReasonNodeTainted: the replica's node has an out-of-service taint, or a taint of the operator's --lost-node-taints.
 	ReasonNodeTainted = "NodeTainted"
-	// ReasonNodeIll: the replica's node has a condition, taint or cordon that marks it as unhealthy by the operator's --node-signals.
-	ReasonNodeIll = "NodeIll"
+	// ReasonNodeUnhealthy: the replica's node has a condition, taint or cordon that marks it as unhealthy by the operator's --node-signals.
+	ReasonNodeUnhealthy = "NodeUnhealthy"
 	// ReasonDomainFull: the replica fits nowhere in the domain of scheduling.topology that the other replicas hold.
 	ReasonDomainFull = "DomainFull"
 	// ReasonDeviceUnhealthy: a device of the replica is broken.
@@ -184,8 +184,8 @@ const (
 	EventResumed = "Resumed"
 	// EventReplicaRestarting: the operator replaces one replica or role, and the others continue.
 	EventReplicaRestarting = "ReplicaRestarting"
-	// EventStopAsked: the operator requests a checkpoint before it stops the ranks.
-	EventStopAsked = "StopAsked"
+	// EventCheckpointRequested: the operator requests a checkpoint before it stops the ranks.
+	EventCheckpointRequested = "CheckpointRequested"
 	// EventCheckpointSaved: the ranks have saved a checkpoint, and the operator stops them.
 	EventCheckpointSaved = "CheckpointSaved"
 	// EventCheckpointMissed: the ranks have not answered in time, and the operator stops them without a checkpoint.

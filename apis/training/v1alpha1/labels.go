@@ -84,9 +84,9 @@ const MultiKueue = "kueue.x-k8s.io/multikueue"
 // MaxFirstAttempt is the largest value of AnnotationFirstAttempt: names of checkpoints have room for six digits.
 const MaxFirstAttempt = 999_999
 
-// AnnotationTold is on pods that can restart in place: the life that the operator last started in the pod, and the process that must end
+// AnnotationInPlaceRestart is on pods that can restart in place: the life that the operator last started in the pod, and the process that must end
 // for it. Only the operator uses it.
-const AnnotationTold = Group + "/told"
+const AnnotationInPlaceRestart = Group + "/in-place-restart"
 
 // AnnotationLifeNumber is on every pod of a replica: the number of its life, which TRAININGJOB_LIFE shows. Each life of the job
 // has a larger number than all lives before it: attempt * 1,000,000 + the changes of lives within the attempt.
@@ -153,8 +153,8 @@ const (
 	EnvRank = "TRAININGJOB_RANK"
 	// EnvProgressPort is progress.port; only jobs with it have it.
 	EnvProgressPort = "TRAININGJOB_PROGRESS_PORT"
-	// EnvStopFile is StopFile; only jobs with progress.checkpointGraceSeconds have it.
-	EnvStopFile = "TRAININGJOB_STOP_FILE"
+	// EnvCheckpointRequestFile is StopFile; only jobs with progress.checkpointGraceSeconds have it.
+	EnvCheckpointRequestFile = "TRAININGJOB_CHECKPOINT_REQUEST_FILE"
 	// EnvName is the job's name.
 	EnvName = "TRAININGJOB_NAME"
 	// EnvRole is the replica's role in lower case.

@@ -362,7 +362,7 @@ func TestAPodThatWasRestartedInPlace(t *testing.T) {
 		Scope:   v1alpha1.ScopeJob, RestartTime: builder.Time(21 * time.Second),
 	}}
 	pod := builder.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, corev1.PodRunning)
-	pod.Annotations = map[string]string{v1alpha1.AnnotationTold: `{"life":"1-0","from":"0-0","process":"containerd://a","time":"` + builder.Epoch.Add(21*time.Second).Format(time.RFC3339) + `"}`}
+	pod.Annotations = map[string]string{v1alpha1.AnnotationInPlaceRestart: `{"life":"1-0","from":"0-0","process":"containerd://a","time":"` + builder.Epoch.Add(21*time.Second).Format(time.RFC3339) + `"}`}
 	is := corev1.ContainerStatus{Name: pod.Spec.Containers[0].Name, ContainerID: "containerd://b"}
 	is.State.Running = &corev1.ContainerStateRunning{StartedAt: builder.Time(40 * time.Second)}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{is}

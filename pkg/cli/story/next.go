@@ -58,7 +58,7 @@ var failures = []advice{
 	{[]string{v1alpha1.ReasonDomainFull}, "Nothing: the whole job got new pods, in any domain with room for it."},
 	{[]string{v1alpha1.ReasonDeleted}, "Nothing: a user or controller deleted the pod, and it was replaced."},
 	{[]string{"StartError", "ContainerCannotRun", "CreateContainerError", "RunContainerError"}, "Check command, working directory and mounts. " + changeTemplate},
-	{[]string{v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeSilent, v1alpha1.ReasonNodeDeleted, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeIll, v1alpha1.ReasonDeviceUnhealthy, v1alpha1.ReasonPreflightFailed}, "Nothing for the job: its new pods avoid the node. Report it to an administrator: kubectl describe node NODE."},
+	{[]string{v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeSilent, v1alpha1.ReasonNodeDeleted, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeUnhealthy, v1alpha1.ReasonDeviceUnhealthy, v1alpha1.ReasonPreflightFailed}, "Nothing for the job: its new pods avoid the node. Report it to an administrator: kubectl describe node NODE."},
 }
 
 // causes are the advice by cause, if no reason has a better one.

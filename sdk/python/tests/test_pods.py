@@ -47,7 +47,7 @@ class Containers(unittest.TestCase):
         told = {"life": "2-0", "from": "1-0", "process": "containerd://a"}
         for container, restarting, lives in (("containerd://a", True, (old, old, now)), ("containerd://b", False, (now, old, now))):
             found = pod(terminated={})
-            found["metadata"] = {"labels": {"trainingjob.dev/life": "2-0"}, "annotations": {"trainingjob.dev/told": json.dumps(told)}}
+            found["metadata"] = {"labels": {"trainingjob.dev/life": "2-0"}, "annotations": {"trainingjob.dev/in-place-restart": json.dumps(told)}}
             found["status"]["containerStatuses"][0]["containerID"] = container
             self.assertEqual(pods.lives(found), lives)
             self.assertEqual(pods.container(found, "main"), pods.Container(True, not restarting, 0, False, restarting, lives[0], lives[1]))

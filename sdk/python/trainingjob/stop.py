@@ -13,7 +13,7 @@ def should_stop() -> str | None:
     is done. Jobs without spec.progress.checkpointGraceSeconds are asked nothing.
     """
     try:
-        with open(os.environ["TRAININGJOB_STOP_FILE"], encoding="utf-8") as file:
+        with open(os.environ["TRAININGJOB_CHECKPOINT_REQUEST_FILE"], encoding="utf-8") as file:
             request = next(iter(file.read().split()), "")
     except (KeyError, FileNotFoundError):
         return None

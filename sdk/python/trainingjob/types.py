@@ -94,10 +94,10 @@ class Progress(TypedDict, total=False):
     checkpointGraceSeconds: int
     """checkpointGraceSeconds is the time that the ranks of a running job have to save a checkpoint before the
     operator stops them for a suspension, a preemption, a drain, a requested restart or a smaller number of workers.
-    The ranks read the request in the file TRAININGJOB_STOP_FILE and answer it in their report, with savedFor.
-    Without a page they cannot answer. The operator stops them after the answer, or after this time. Its flag
-    --max-checkpoint-wait bounds the time. Default 0: the operator requests no checkpoint. May change at any time.
-    The operator requests none while a rank runs whose pod is older than the setting."""
+    The ranks read the request in the file TRAININGJOB_CHECKPOINT_REQUEST_FILE and answer it in their report, with
+    savedFor. Without a page they cannot answer. The operator stops them after the answer, or after this time. Its
+    flag --max-checkpoint-wait bounds the time. Default 0: the operator requests no checkpoint. May change at any
+    time. The operator requests none while a rank runs whose pod is older than the setting."""
 
     port: int
     """port is the TCP port of the page of rank 0: http://<pod>:<port>/progress, which trainingjob.report() of the

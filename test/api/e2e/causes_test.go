@@ -78,7 +78,7 @@ func avoids(j *submitted, v *view, nodes ...string) {
 	GinkgoHelper()
 	var avoided []string
 	witnesses := map[string]int{} // by node: only what the Node itself shows is on it, not what pods met there
-	ofNodes := []string{v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeSilent, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeIll, v1alpha1.ReasonDeviceUnhealthy}
+	ofNodes := []string{v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeSilent, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeUnhealthy, v1alpha1.ReasonDeviceUnhealthy}
 	for _, n := range v.job.Status.AvoidedNodes {
 		avoided = append(avoided, n.Name)
 		if slices.Contains(ofNodes, n.Reason) {

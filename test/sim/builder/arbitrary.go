@@ -111,7 +111,7 @@ func ArbitraryPods(job *v1alpha1.TrainingJob, now time.Duration) *rapid.Generato
 			case 5:
 				seen = append(seen, NodeSilent(node, before(t, now)))
 			case 4:
-				seen = append(seen, NodeIll(node, "GpuMemWatch", "[79]", before(t, now)))
+				seen = append(seen, NodeUnhealthy(node, "GpuMemWatch", "[79]", before(t, now)))
 			}
 		}
 		return append(seen, arbitraryRest(t, job, now)...)

@@ -15,7 +15,7 @@ func ArbitraryPast(t *rapid.T, options ...JobOption) *v1alpha1.TrainingJob {
 	job := ArbitraryJob().Draw(t, "job")
 	job.Status.Attempt = rapid.Int32Range(0, 2).Draw(t, "attempt")
 	for _, some := range []JobOption{
-		RunsSince(50 * time.Second), StartedAt(0), StopAsked(145 * time.Second), RestartsInRow(2), Avoided("n1", 200*time.Second),
+		RunsSince(50 * time.Second), StartedAt(0), CheckpointRequested(145 * time.Second), RestartsInRow(2), Avoided("n1", 200*time.Second),
 		Charged(v1alpha1.BudgetRestarts, 0, 90*time.Second), Charged(v1alpha1.BudgetOOMRestarts, 100*time.Second),
 		Incidents(pastIncident(v1alpha1.ScopeJob), pastIncident(v1alpha1.ScopeReplica)),
 		Status(func(status *v1alpha1.TrainingJobStatus) {

@@ -65,13 +65,13 @@ func environment(job *v1alpha1.TrainingJob) []corev1.EnvVar {
 			env = append(env, corev1.EnvVar{Name: "TRAININGJOB_PROGRESS_PORT", Value: strconv.Itoa(int(progress.Port))})
 		}
 		if progress.CheckpointGraceSeconds > 0 {
-			env = append(env, corev1.EnvVar{Name: "TRAININGJOB_STOP_FILE", Value: "/etc/trainingjob/stop"})
+			env = append(env, corev1.EnvVar{Name: "TRAININGJOB_CHECKPOINT_REQUEST_FILE", Value: "/etc/trainingjob/stop"})
 		}
 	}
 	return env
 }
 
-// MadeWith says which of the variables of spec.progress the pod was made with, whatever the spec says since: "PORT" and "STOP_FILE", or less.
+// MadeWith says which of the variables of spec.progress the pod was made with, whatever the spec says since: "PORT" and "CHECKPOINT_REQUEST_FILE", or less.
 func MadeWith(names ...string) PodOption {
 	return Edit(func(pod *corev1.Pod) {
 		pod.Spec.Containers[0].Env = slices.DeleteFunc(pod.Spec.Containers[0].Env, func(v corev1.EnvVar) bool {
@@ -261,7 +261,7 @@ func Fenced() PodOption {
 // or none.
 func Told(from, to state.Life, process string) PodOption {
 	return Edit(func(pod *corev1.Pod) {
-		pod.Annotations = map[string]string{v1alpha1.AnnotationTold: state.Told{Life: to, From: from, Process: "old", Time: Epoch}.String()}
+		pod.Annotations = map[string]string{v1alpha1.AnnotationInPlaceRestart: state.Told{Life: to, From: from, Process: "old", Time: Epoch}.String()}
 		if len(pod.Status.ContainerStatuses) == 0 {
 			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: Time(0)}}}}
 		}

@@ -91,8 +91,8 @@ func NodeTainted(node, taint string, d time.Duration) SnapshotOption {
 	}
 }
 
-// NodeIll says that the node's condition of that type shows since d after Epoch that it is unhealthy, and explains failures.
-func NodeIll(node, kind, message string, d time.Duration) SnapshotOption {
+// NodeUnhealthy says that the node's condition of that type shows since d after Epoch that it is unhealthy, and explains failures.
+func NodeUnhealthy(node, kind, message string, d time.Duration) SnapshotOption {
 	return func(s *state.Observed) {
 		says := corev1.NodeCondition{Type: corev1.NodeConditionType(kind), Status: corev1.ConditionTrue, Message: message, LastTransitionTime: Time(d)}
 		s.Nodes = append(s.Nodes, nodes.Of(&corev1.Node{

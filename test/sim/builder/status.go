@@ -60,8 +60,8 @@ func StartedAt(d time.Duration) JobOption {
 	}
 }
 
-// StopAsked says that the ranks were asked d after Epoch to save a checkpoint, and have 10 s for it. The request's id is 0-1.
-func StopAsked(d time.Duration) JobOption {
+// CheckpointRequested says that the ranks were asked d after Epoch to save a checkpoint, and have 10 s for it. The request's id is 0-1.
+func CheckpointRequested(d time.Duration) JobOption {
 	return Status(func(status *v1alpha1.TrainingJobStatus) {
 		status.CheckpointRequest = &v1alpha1.CheckpointRequest{ID: "0-1", Reason: v1alpha1.ReasonSuspended, Time: Time(d), DeadlineTime: Time(d + 10*time.Second)}
 	})

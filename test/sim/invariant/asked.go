@@ -107,7 +107,7 @@ func (c *Checker) checkChecked(pod *corev1.Pod, job *v1alpha1.TrainingJob) {
 func (c *Checker) checkCanHear(d *operator.Decision) {
 	presentPods(d, func(pod *corev1.Pod, slot state.Slot) {
 		if pod.Status.Phase == corev1.PodRunning && isUnasked(pod, slot) {
-			c.violate("21 asked: %s runs without %s, and the job waits for its checkpoint", pod.Name, v1alpha1.EnvStopFile)
+			c.violate("21 asked: %s runs without %s, and the job waits for its checkpoint", pod.Name, v1alpha1.EnvCheckpointRequestFile)
 		}
 	})
 }

@@ -17,7 +17,7 @@ import (
 
 // nodeFaults are reasons of a node that broke, or of a kubelet that rejected or evicted a pod because of the node's state.
 var nodeFaults = []string{
-	v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeSilent, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeIll, v1alpha1.ReasonDeviceUnhealthy,
+	v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeSilent, v1alpha1.ReasonNodeTainted, v1alpha1.ReasonNodeUnhealthy, v1alpha1.ReasonDeviceUnhealthy,
 	v1alpha1.ReasonPreflightFailed, "TerminationByKubelet", "UnexpectedAdmissionError", "TopologyAffinityError", "NodeAffinity", "DeletionByTaintManager",
 }
 

@@ -164,7 +164,7 @@ func (c *Checker) hasTwin(job string, pod *corev1.Pod) bool {
 // toldAt returns when the pod was told.
 func toldAt(pod *corev1.Pod) time.Time {
 	var told struct{ Time time.Time }
-	_ = json.Unmarshal([]byte(pod.Annotations[v1alpha1.AnnotationTold]), &told) // of what is no JSON, never
+	_ = json.Unmarshal([]byte(pod.Annotations[v1alpha1.AnnotationInPlaceRestart]), &told) // of what is no JSON, never
 	return told.Time
 }
 

@@ -44,7 +44,7 @@ func (c *Checker) checkStop(before, after *v1alpha1.TrainingJob, d *operator.Dec
 func (h *history) noteAsked(was, now *v1alpha1.CheckpointRequest) {
 	switch {
 	case was == nil && now != nil:
-		h.happened[v1alpha1.EventStopAsked]++
+		h.happened[v1alpha1.EventCheckpointRequested]++
 	case was != nil && now == nil:
 		h.happened[v1alpha1.EventCheckpointSaved]++
 		h.happened[v1alpha1.EventCheckpointMissed]++
@@ -96,7 +96,7 @@ func (c *Checker) isWell(before *v1alpha1.TrainingJob, d *operator.Decision) boo
 
 // isUnasked reports whether the pod cannot be asked for a checkpoint, as it was made before its job gave it time. Evaluators and a Custom job's own roles are not waited for.
 func isUnasked(pod *corev1.Pod, slot state.Slot) bool {
-	return slot.Role != v1alpha1.Evaluator && slices.Contains(v1alpha1.Roles, slot.Role) && !wasGiven(pod, v1alpha1.EnvStopFile)
+	return slot.Role != v1alpha1.Evaluator && slices.Contains(v1alpha1.Roles, slot.Role) && !wasGiven(pod, v1alpha1.EnvCheckpointRequestFile)
 }
 
 // hasEnded reports whether a container of the pod has.

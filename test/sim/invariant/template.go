@@ -53,7 +53,7 @@ func (c *Checker) checkRendezvous(h *history, pod *corev1.Pod, job *v1alpha1.Tra
 // template says where: then it is that one.
 func (c *Checker) checkMeeting(h *history, pod *corev1.Pod, job *v1alpha1.TrainingJob, life state.Life) {
 	meets, port := meetsAtPort(&job.Spec), pod.Annotations[v1alpha1.AnnotationLeaderPort]
-	if isTold := meets && pod.Annotations[v1alpha1.AnnotationTold] != ""; isTold != (port != "") {
+	if isTold := meets && pod.Annotations[v1alpha1.AnnotationInPlaceRestart] != ""; isTold != (port != "") {
 		c.violate("15 rendezvous: %s has the leader's port %q", pod.Name, port)
 	}
 	if known, has := h.ports[life.Attempt]; has && known != port {

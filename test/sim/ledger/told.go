@@ -9,13 +9,13 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// Told is what the annotation trainingjob.dev/told of a pod says: {"life": "2-0", "from": "1-0", "process": "...", "time": "..."}.
+// Told is what the annotation trainingjob.dev/in-place-restart of a pod says: {"life": "2-0", "from": "1-0", "process": "...", "time": "..."}.
 type Told struct{ Life, From, Process string }
 
 // ToldOf returns what the pod was told; the zero value if it was told nothing.
 func ToldOf(pod *corev1.Pod) Told {
 	var t Told
-	_ = json.Unmarshal([]byte(pod.Annotations[v1alpha1.AnnotationTold]), &t) // what is no JSON says nothing
+	_ = json.Unmarshal([]byte(pod.Annotations[v1alpha1.AnnotationInPlaceRestart]), &t) // what is no JSON says nothing
 	return t
 }
 

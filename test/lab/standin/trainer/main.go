@@ -10,7 +10,7 @@
 //	TERM_TIME=0s       how long it takes to leave on SIGTERM
 //	BROKEN_AFTER=0s    how long at most it takes to end once a peer is gone; each takes a time of its own
 //	TRAININGJOB_PROGRESS_PORT  the port of its page /progress, which shows its steps
-//	TRAININGJOB_STOP_FILE  a file: it says what that says whenever it changes, within 20 ms
+//	TRAININGJOB_CHECKPOINT_REQUEST_FILE  a file: it says what that says whenever it changes, within 20 ms
 //	COMMAND=""         what it does after the first step, as do says
 //	DIARY=""           a folder that all nodes share, for a file of each rank: a line for each start, SIGTERM and end, and a lock on it while
 //	                   the process lives; a process that finds it locked says "overlaps"
@@ -116,7 +116,7 @@ func breakDown() {
 
 // onRequest says what the file of requests to stop says, whenever that changes.
 func onRequest() {
-	path, last := os.Getenv("TRAININGJOB_STOP_FILE"), ""
+	path, last := os.Getenv("TRAININGJOB_CHECKPOINT_REQUEST_FILE"), ""
 	for ; path != ""; time.Sleep(20 * time.Millisecond) {
 		text, err := os.ReadFile(path)
 		if err != nil || string(text) == last {
