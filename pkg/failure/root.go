@@ -14,6 +14,15 @@ import (
 // First returns the end with which the others began, as far as it shows, and sorts the ends. It answers before a restart, and again after it for
 // all ends that show by then. It is the first in order, unless another end explains that one: a loss, a lack of memory for which the kernel took
 // a second, or an end that shows an error. Followers that end without words may seem to have ended before it. A watchdog ends ranks only after another one.
+//
+//	the ends, by second and what they show                    first        because
+//	30 code 1 "Connection closed", 31 code 42                 code 42      words of a lost peer follow what ended up to 2 s later
+//	30 code 1 "ValueError", 30 code 137                       137          in one second a kill shows more than words
+//	30 code 137, 31 OOMKilled                                 OOMKilled    the kernel took a second
+//	30 code 1 without words, 31 code 1 "ValueError"           ValueError   it shows what happened
+//	30 code 134 "Watchdog", 55 node lost                      the node     a loss shows late
+//	30 code 1 "Connection closed", 36 evicted                 evicted      a busy kubelet reports an eviction late
+//	30 code 1 on a slow clock, seen at 32; 31 code 42, at 31  code 42      the silent end was seen later
 func First(s *state.Snapshot, ends []Incident) *Incident {
 	inOrder(ends)
 	first := earliest{Failure: ends[0].Failure, began: beginOf(s, &ends[0].Incident)}

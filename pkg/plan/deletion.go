@@ -87,8 +87,14 @@ func forceTime(s *state.Snapshot, p *state.Pod) time.Time {
 	return time.Time{}
 }
 
-// firstForce returns when a deleted pod may be deleted by force; zero for never. It may if none of its processes runs, if its node
-// is surely lost and it is out of the Service, or if the user's recovery.forceAfterSeconds have passed.
+// firstForce returns when a deleted pod may be deleted by force; zero for never. The first line that fits decides.
+//
+//	its processes have ended                                        forceAfter after its deletion
+//	a volume on it could be written by two; its node may be lost,
+//	and the Service still has it                                    never
+//	its node is surely lost                                         forceAfter after that, and after its deletion
+//	it may run, and recovery.forceAfterSeconds is set               that long after its grace period
+//	it may run                                                      never
 func firstForce(s *state.Snapshot, p *state.Pod) time.Time {
 	patience := s.Job.Spec.Recovery.ForceAfterSeconds
 	node, _ := s.NodeTrouble(p)

@@ -74,16 +74,26 @@ func (s *Snapshot) stateOf(r *Replica) State {
 	}
 }
 
+// stateByPod returns the state of a replica that has a pod. The first line that fits decides.
+//
+//	its main container ended with 0, and that ends its work        Succeeded
+//	its node or device is lost                                     Lost
+//	a container ended: with 1; with 0, and is to run again         Failed
+//	it ended without one, such as a pod that its kubelet rejects   Failed; Ending if it was deleted before it ran
+//	it was deleted: while it ran; before it ran                    Failed; Ending
+//	its process runs; ends for the one of the next life            Running; Starting
+//	it has a node; has none                                        Starting; Pending
 func (s *Snapshot) stateByPod(r *Replica) State {
 	p := r.Pod
+	hasEnded, wasDeleted := p.Exit != nil || p.HasSucceeded(), !p.Deleted.IsZero()
 	switch {
 	case p.HasSucceeded() && s.successCounts(r.Slot):
 		return Succeeded
 	case s.IsLost(p):
 		return Lost
-	case !p.CanRun() && (p.Deleted.IsZero() || s.HasRun(p)), p.Exit != nil, p.HasSucceeded(), !p.Deleted.IsZero() && (p.HasStarted() || s.remembersStart(p)):
+	case hasEnded, !p.CanRun() && (!wasDeleted || s.HasRun(p)), wasDeleted && (p.HasStarted() || s.remembersStart(p)):
 		return Failed
-	case !p.Deleted.IsZero():
+	case wasDeleted:
 		return Ending
 	case p.Phase == corev1.PodRunning && !p.Restarting:
 		return Running
