@@ -16,6 +16,11 @@ func TestAJobInAnotherClusterIsNamedWithItsCluster(t *testing.T) {
 	job.Spec.ManagedBy = v1alpha1.MultiKueue
 	job.Annotations = map[string]string{v1alpha1.AnnotationCluster: "gpus-west"}
 	job.Status = v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseRunning, Reason: v1alpha1.ReasonAllReplicasRunning, Message: "All replicas run.", Ready: "2/2"}
+	s := newStage(interceptor.Funcs{}, job)
+	s.run(t.Context(), []string{"why", "mnist"})
+	if said := s.out.String(); strings.Contains(said, "Of 2 replicas") {
+		t.Errorf("it counts pods that this cluster does not have: %q", said)
+	}
 	for line, c := range map[string]struct {
 		status int
 		want   []string

@@ -111,7 +111,7 @@ func Charge(i *v1alpha1.Incident) string {
 
 // replicaFacts count the replicas by how they are, if they do not all run, and name those whose pod waits for something.
 func replicaFacts(s *state.Snapshot) []string {
-	if s.IsFinished() {
+	if s.IsFinished() || s.Job.Spec.IsDispatched() { // the pods of a dispatched job are in another cluster
 		return nil
 	}
 	count := map[state.State]int{}
