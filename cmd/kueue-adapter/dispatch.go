@@ -82,7 +82,8 @@ func (j *trainingJob) dispatchName() string {
 // carry keeps in an annotation what a dispatched job has counted, for its next worker cluster. It is part of the write that suspends the job:
 // from then on, MultiKueue may make a new copy of the job, and return the status of that copy.
 func (j *trainingJob) carry() {
-	if !j.Spec.IsDispatched() {
+	former, err := state.ParseCarried(j.Annotations[v1alpha1.AnnotationCarriedStatus], time.Now())
+	if !j.Spec.IsDispatched() || err == nil && former != nil && j.hasOnlyWaited() {
 		return
 	}
 	switch carried, err := state.CarriedStatus((*v1alpha1.TrainingJob)(j), time.Now()); {
@@ -92,6 +93,14 @@ func (j *trainingJob) carry() {
 	default:
 		metav1.SetMetaDataAnnotation(&j.ObjectMeta, v1alpha1.AnnotationCarriedStatus, carried)
 	}
+}
+
+// hasOnlyWaited reports whether the status is of a copy that has waited in the queue of its cluster since it began. It counts the next attempt from
+// its beginning on, and nothing of that attempt has run. Kueue can make such a copy for a moment while the job leaves another cluster.
+func (j *trainingJob) hasOnlyWaited() bool {
+	began := meta.FindStatusCondition(j.Status.Conditions, v1alpha1.ConditionCreated)
+	waits := meta.FindStatusCondition(j.Status.Conditions, v1alpha1.ConditionSuspended)
+	return began != nil && waits != nil && waits.Status == metav1.ConditionTrue && waits.LastTransitionTime.Equal(&began.LastTransitionTime)
 }
 
 // isInCluster reports whether a worker cluster runs the job.

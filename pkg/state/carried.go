@@ -19,8 +19,7 @@ import (
 func CarriedStatus(job *v1alpha1.TrainingJob, now time.Time) (string, error) {
 	text := job.Annotations[v1alpha1.AnnotationCarriedStatus]
 	former, err := ParseCarried(text, now)
-	isCarried := err == nil && former != nil && (former.Attempt >= job.Status.Attempt || hasOnlyWaited(&job.Status))
-	if isCarried || job.Status.StartTime == nil {
+	if isCarried := err == nil && former != nil && former.Attempt >= job.Status.Attempt; isCarried || job.Status.StartTime == nil {
 		return text, nil
 	}
 	carried := counted(&job.Status)
@@ -31,14 +30,6 @@ func CarriedStatus(job *v1alpha1.TrainingJob, now time.Time) (string, error) {
 		b.keep(carried, now)
 	}
 	return write(carried)
-}
-
-// hasOnlyWaited reports whether the status is of a copy that has waited in the queue of its cluster since it began. It counts the next attempt from
-// its beginning on, and nothing of that attempt has run.
-func hasOnlyWaited(status *v1alpha1.TrainingJobStatus) bool {
-	began := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionCreated)
-	waits := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSuspended)
-	return began != nil && waits != nil && waits.Status == metav1.ConditionTrue && waits.LastTransitionTime.Equal(&began.LastTransitionTime)
 }
 
 // write returns the status as JSON of at most MaxCarriedStatus bytes. The oldest incidents go first, then the oldest charges.
