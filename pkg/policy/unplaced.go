@@ -35,17 +35,24 @@ func unplaced(s *state.Snapshot) (*Ruling, time.Time) {
 	case s.Now.Before(deadline):
 		return nil, deadline
 	}
-	message := "the scheduler gave no reason"
-	if refused := whyRefused(s, waits); refused != "" {
-		message = refused
-	} else if waits.Pod != nil && waits.Pod.Waiting.Reason == corev1.PodReasonSchedulingGated {
-		message = fmt.Sprintf("%s: %s", waits.Slot, waits.Pod.Waiting.Message)
-	} else if c := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionScheduled); c != nil && c.Status == metav1.ConditionFalse {
-		message = c.Message
-	}
+	message := whyUnplaced(s, waits)
 	failure := failure.At(s, waits, v1alpha1.CauseStartup, v1alpha1.ReasonSchedulingTimeout, message)
 	return fail(&failure, v1alpha1.ReasonSchedulingTimeout, fmt.Sprintf(
 		"Not every pod had a node within scheduling.timeoutSeconds (%d): %s", *timeout, state.Quote(message))), time.Time{}
+}
+
+// whyUnplaced returns why the replica has no node: the refusal of its pod, the gate that keeps it from the scheduler, or what the scheduler reports.
+func whyUnplaced(s *state.Snapshot, r *state.Replica) string {
+	if refused := whyRefused(s, r); refused != "" {
+		return refused
+	}
+	if r.Pod != nil && r.Pod.Waiting.Reason == corev1.PodReasonSchedulingGated {
+		return fmt.Sprintf("%s: %s", r.Slot, r.Pod.Waiting.Message)
+	}
+	if c := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionScheduled); c != nil && c.Status == metav1.ConditionFalse {
+		return c.Message
+	}
+	return "the scheduler gave no reason"
 }
 
 func schedulingTimeout(job *v1alpha1.TrainingJob) *int32 {
