@@ -81,13 +81,17 @@ func byWords(s *state.Snapshot, first *earliest, f *v1alpha1.Failure) bool {
 // decides. Followers end alike, so a code that others have in that second shows less. Equal ends stay in their order.
 func inOrder(ends []Incident) {
 	kindOf := func(f *v1alpha1.Failure) [2]int64 { return [2]int64{f.Time.Unix(), int64(exitCode(f))} }
-	counts := map[[2]int64]int64{}
+	pods := map[[2]int64]map[string]bool{} // an incident and what shows late of it are of one pod
 	for i := range ends {
-		counts[kindOf(&ends[i].Failure)]++
+		kind := kindOf(&ends[i].Failure)
+		if pods[kind] == nil {
+			pods[kind] = map[string]bool{}
+		}
+		pods[kind][ends[i].Pod] = true
 	}
 	for i := range ends {
 		f := &ends[i].Failure
-		ends[i].Place = placeOf(f, counts[kindOf(f)])
+		ends[i].Place = placeOf(f, int64(len(pods[kindOf(f)])))
 	}
 	slices.SortStableFunc(ends, func(a, b Incident) int { return slices.Compare(a.Place, b.Place) })
 }
