@@ -215,7 +215,9 @@ func TestAnEarlierExitThatIsReportedLate(t *testing.T) {
 			builder.At(28*second), builder.DeletedAt(32*second))), nil},
 		{"SIGTERM of a pod that was deleted", restarted(), seen(early(143, 28*second, builder.DeletedAt(32*second))), nil},
 		{"the incident and what its pod shows now are one end, not two with one code", restarted(builder.Rules(rule{Cause: v1alpha1.CauseOOM}),
-			builder.Incidents(incident(func(i *v1alpha1.Incident) { i.Cause, i.Reason, i.ExitCode = v1alpha1.CauseOOM, v1alpha1.ReasonNodeLost, nil }))),
+			builder.Incidents(incident(func(i *v1alpha1.Incident) {
+				i.Cause, i.Reason, i.ExitCode = v1alpha1.CauseOOM, v1alpha1.ReasonNodeLost, nil
+			}))),
 			seen(builder.Running("worker", 0, past), builder.NodeLost("node-worker-0", 30*second), early(1, 30*second), builder.Now(75*second)), nil},
 		{"a rule says what it is", restarted(builder.Rules(rule{ExitCodes: []int32{7}, Cause: v1alpha1.CauseInfrastructure})), seen(early(7, 20*second)),
 			[]string{"worker-2 Infrastructure Error free by rule"}},
