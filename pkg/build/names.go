@@ -76,9 +76,9 @@ func Owners(job *v1alpha1.TrainingJob) []metav1.OwnerReference {
 // meetings is how many attempts in a row each meet at a port of their own.
 const meetings = 16
 
-// LeaderPort returns the port at which the replicas meet in an attempt; 0 if they do not meet at a port of their leader. If they are restarted in place, an old process may still look for
-// its peers when a new leader is there: they do not meet, as each attempt has a port of its own, the first or one of the 15 above it.
-// A port that the template declares stays.
+// LeaderPort returns the port at which the replicas meet in an attempt; 0 if they do not meet at a port of their leader. If they are restarted in
+// place, an old process may still look for its peers when a new leader is there: they do not meet, as each attempt has a port of its own, the first
+// or one of the 15 above it. A port that the template declares stays.
 func LeaderPort(job *v1alpha1.TrainingJob, attempt int) int32 {
 	switch first := leaderPort(job); {
 	case !state.FactsOf(job.Spec.Framework).Meet:

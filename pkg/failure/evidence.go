@@ -159,8 +159,8 @@ func isByRequest(incident *v1alpha1.Incident, late *Incident, p *state.Pod) bool
 	f, isLate := &late.Failure, !p.EndSeen.IsZero() && p.EndSeen.Sub(p.Exit.Time) > reportedWithin
 	byTerm := p.Exit.Code == 128+15 || strings.Contains(p.Exit.Message, "Signal 15 (SIGTERM)") // which an agent of torchrun shows of its ranks
 	isOwn := !hasFollowersCode(f) && !isKill(f)
-	isSilent := hasFollowersCode(f) && !isAbort(f) && wordsOf(f) == noWords && !hasFollowersCode(&incident.Failure)
-	return byTerm || isSilent || isLate && !isOwn
+	isFollower := isSilent(f) && !isAbort(f) && !hasFollowersCode(&incident.Failure)
+	return byTerm || isFollower || isLate && !isOwn
 }
 
 // wasToldToEnd reports whether the pod's process got a request to end: by a deletion, or for another process in the same pod.

@@ -153,6 +153,21 @@ func TestTheRankNamedDoesNotDependOnWhatIsSeenFirst(t *testing.T) {
 	t.Logf("%d ties differ", differ)
 }
 
+// The picture over First.
+func TestTheFirstEndIsThatOfThePicture(t *testing.T) {
+	for name, ends := range map[string][]end{ // the second one of each is named
+		"a code":         {{at: 30, code: 1, words: closed}, {at: 31, code: 42}},
+		"a kill":         {{at: 30, code: 1, words: batch}, {at: 30, code: 137}},
+		"no memory":      {{at: 30, code: 137}, {at: 31, code: 137, reason: "OOMKilled"}},
+		"an error":       {{at: 30, code: 1}, {at: 31, code: 1, words: batch}},
+		"a late one not": {{at: 33, code: 1, words: batch}, {at: 30, code: 42}},
+	} {
+		if got := namedAtOnce(t, ends, func(int) bool { return true }); got.Index != 1 {
+			t.Errorf("%s: worker-%d is named", name, got.Index)
+		}
+	}
+}
+
 // One rank fails, and the others lose it. It is named, whatever the operator sees first.
 func TestTheGuiltyRankIsNamedWhateverIsSeenFirst(t *testing.T) {
 	for seed := range uint64(1000) {

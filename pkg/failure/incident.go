@@ -47,8 +47,8 @@ func NewIncident(s *state.Snapshot, f v1alpha1.Failure, scope v1alpha1.RestartSc
 func waitedInVain(s *state.Snapshot, f *v1alpha1.Failure) bool {
 	isOne := IsOfRank(f) && state.IsMember(&s.Job.Spec, f.Role) && s.Job.Spec.Elastic == nil && f.Attempt == s.Job.Status.Attempt
 	return isOne && s.Any(func(r *state.Replica) bool {
-		isRefused := r.State == state.Missing && s.Refusal != nil && s.Refusal.Reason != "" && s.Refusal.Pods[state.PodName(s.Job.Name, r.Slot, r.Life)]
-		return state.IsRank(r.Slot.Role) && (r.State == state.Pending || isRefused) && !s.Memory[r.Slot.Role].Started.Has(r.Slot.Index)
+		waits := r.State == state.Pending || r.State == state.Missing && s.RefusalOf(r) != nil
+		return state.IsRank(r.Slot.Role) && waits && !s.Memory[r.Slot.Role].Started.Has(r.Slot.Index)
 	})
 }
 

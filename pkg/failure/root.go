@@ -26,7 +26,7 @@ import (
 func First(s *state.Snapshot, ends []Incident) *Incident {
 	inOrder(ends)
 	first := earliest{Failure: ends[0].Failure, began: beginOf(s, &ends[0].Incident)}
-	first.isSilent = IsOfRank(&first.Failure) && hasFollowersCode(&first.Failure) && !ReasonOf(first.Reason).IsOfTemplate && wordsOf(&first.Failure) == noWords
+	first.isSilent = isSilent(&first.Failure) && !ReasonOf(first.Reason).IsOfTemplate
 	switch {
 	case first.isSilent && isAbort(&first.Failure):
 		first.began = first.began.Add(followsWithin)
@@ -72,7 +72,7 @@ func byWords(s *state.Snapshot, first *earliest, f *v1alpha1.Failure) bool {
 	}
 	isSoon := shows && !f.Time.After(first.Time.Add(within))
 	seen, firstSeen := SeenAt(s, f), SeenAt(s, &first.Failure)
-	isSeenFirst := !seen.IsZero() && seen.Before(firstSeen) && IsOfProgram(f) && evidenceOf(f, wordsOf(f), false) < 2+noWords
+	isSeenFirst := !seen.IsZero() && seen.Before(firstSeen) && IsOfProgram(f) && showsItself(f)
 	return (first.isSilent || LateCulprit(&first.Failure) > 0) && (isSoon || isSeenFirst)
 }
 
@@ -119,6 +119,16 @@ func placeOf(f *v1alpha1.Failure, sharing int64) []int64 {
 // ranks, 134 and 139 of a watchdog. Every other code shows something of the rank's own.
 func hasFollowersCode(f *v1alpha1.Failure) bool {
 	return isAbort(f) || slices.Contains([]int32{1, 128 + 2, 128 + 15}, exitCode(f))
+}
+
+// isSilent reports whether the rank ended as followers do, and shows nothing of what it followed.
+func isSilent(f *v1alpha1.Failure) bool {
+	return IsOfRank(f) && hasFollowersCode(f) && wordsOf(f) == noWords
+}
+
+// showsItself reports whether an end shows something of its own: a kill, a code or words.
+func showsItself(f *v1alpha1.Failure) bool {
+	return wordsOf(f) < noWords || wordsOf(f) == noWords && !hasFollowersCode(f)
 }
 
 // isAbort reports whether the watchdog of NCCL or JAX may have aborted the rank. The code is 134 then, or 139 if the rank is process 1 of its
@@ -194,13 +204,12 @@ func Restarts(s *state.Snapshot, broken []Incident) []Incident {
 // Followed reports whether the rank shows that it followed another one, or a table of torchrun has no words of why it ended: its code is one that any
 // exception or watchdog has, and its words are about a lost peer.
 func Followed(f *v1alpha1.Failure) bool {
-	return IsOfRank(f) && hasFollowersCode(f) && (wordsOf(f) >= lostEarly || wordsOf(f) == noWords && isAgents(f))
+	return IsOfRank(f) && hasFollowersCode(f) && wordsOf(f) >= lostEarly || isSilent(f) && isAgents(f)
 }
 
 // MayHaveFollowed reports whether the rank shows that it followed another one, or shows nothing, and a watchdog may have ended it, or another end shows that.
 func MayHaveFollowed(s *state.Snapshot, f *v1alpha1.Failure) bool {
-	isSilent := IsOfRank(f) && hasFollowersCode(f) && wordsOf(f) == noWords
-	return Followed(f) || isSilent && (isAbort(f) || slices.ContainsFunc(Find(s), func(i Incident) bool { return Followed(&i.Failure) }))
+	return Followed(f) || isSilent(f) && (isAbort(f) || slices.ContainsFunc(Find(s), func(i Incident) bool { return Followed(&i.Failure) }))
 }
 
 // MayBeFollower reports whether a rank may exit like this because it lost a peer.

@@ -33,10 +33,10 @@ func attemptStart(job *v1alpha1.TrainingJob) time.Time {
 	return start
 }
 
-// whyRefused returns why the API server refuses the replica's pod, for example because of a quota; empty if the pod exists.
+// whyRefused returns why the API server refuses the replica's pod; empty if it does not.
 func whyRefused(s *state.Snapshot, r *state.Replica) string {
-	if r.Pod != nil || s.Refusal == nil || s.Refusal.Reason == "" {
-		return ""
+	if refusal := s.RefusalOf(r); refusal != nil {
+		return refusal.Reason + ": " + state.Quote(refusal.Message)
 	}
-	return s.Refusal.Reason + ": " + state.Quote(s.Refusal.Message)
+	return ""
 }

@@ -72,6 +72,15 @@ type Refusal struct {
 	Told bool
 }
 
+// RefusalOf returns why the API server refuses the replica's pod, for example because of a quota; nil if it does not, or if that passes by itself.
+func (s *Snapshot) RefusalOf(r *Replica) *Refusal {
+	refusal := s.Refusal
+	if r.Pod != nil || refusal == nil || refusal.Reason == "" || refusal.Pods != nil && !refusal.Pods[PodName(s.Job.Name, r.Slot, r.Life)] {
+		return nil
+	}
+	return refusal
+}
+
 // Delays reports whether the pod of that name has to wait for the next try. Of a nil Refusal it returns false.
 func (r *Refusal) Delays(pod string, now time.Time) bool {
 	return r.Pends(now) && (r.Pods == nil || r.Pods[pod])

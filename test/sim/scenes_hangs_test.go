@@ -143,7 +143,7 @@ func hasParameterServer(job *v1alpha1.TrainingJob) bool {
 	return job.Spec.Replicas(v1alpha1.PS) > 0 && job.Spec.ReplicaSpecs[v1alpha1.Worker].RestartPolicy != v1alpha1.RestartExitCode
 }
 
-// lackMemoryAfterOthers has a parameter server run out of memory seconds after workers have failed together, each of which is replaced alone. The restart of the whole job
+// lackMemoryAfterOthers lets workers fail together, each of which is replaced alone. Seconds later a parameter server runs out of memory. The restart of the whole job
 // is the parameter server's, whatever shows late of the workers.
 func (d *drill) lackMemoryAfterOthers(r *run) {
 	worker := d.anyPod(r, func(_ *v1alpha1.TrainingJob, pod *corev1.Pod) bool { return roleOf(pod) == "worker" })
