@@ -45,9 +45,11 @@ class Containers(unittest.TestCase):
     def test_one_that_is_restarted_in_place_goes_on_as_another_life(self):
         old, now = pods.Life(1, 0), pods.Life(2, 0)
         told = {"life": "2-0", "from": "1-0", "process": "containerd://a"}
-        for container, restarting, lives in (("containerd://a", True, (old, old, now)), ("containerd://b", False, (now, old, now))):
+        for name, container, restarting, lives in (("in-place-restart", "containerd://a", True, (old, old, now)),
+                                                   ("in-place-restart", "containerd://b", False, (now, old, now)),
+                                                   ("told", "containerd://b", False, (now, old, now))):
             found = pod(terminated={})
-            found["metadata"] = {"labels": {"trainingjob.dev/life": "2-0"}, "annotations": {"trainingjob.dev/in-place-restart": json.dumps(told)}}
+            found["metadata"] = {"labels": {"trainingjob.dev/life": "2-0"}, "annotations": {f"trainingjob.dev/{name}": json.dumps(told)}}
             found["status"]["containerStatuses"][0]["containerID"] = container
             self.assertEqual(pods.lives(found), lives)
             self.assertEqual(pods.container(found, "main"), pods.Container(True, not restarting, 0, False, restarting, lives[0], lives[1]))

@@ -61,7 +61,8 @@ def life(pod: Pod) -> Life:
 
 
 def lives(pod: Pod) -> Lives:
-    told = json.loads(pod["metadata"].get("annotations", {}).get(LABEL + "told", "{}"))
+    annotations = pod["metadata"].get("annotations", {})
+    told = json.loads(annotations.get(LABEL + "in-place-restart") or annotations.get(LABEL + "told") or "{}")  # the latter is its former name
     if not told.get("process"):
         return Lives(life(pod), life(pod), life(pod))
     begins, leaves = _life(told["life"]), _life(told["from"])
