@@ -78,7 +78,7 @@ generated := 'apis/*zz_generated.deepcopy.go' manifests/crd manifests/chart/file
   test/others/observe/metrics.json sdk/python/trainingjob/types.py
 go_files := $(shell find apis cmd/operator pkg -name '*.go' -not -name '*_test.go' -not -path 'pkg/cli/*') go.mod go.sum
 cli_files := $(shell find apis cmd/kubectl-tj manifests/crd pkg -type f -not -name '*_test.go' -not -path '*/testdata/*') go.mod go.sum
-adapter_files := $(shell find apis cmd/kueue-adapter pkg/memory pkg/outage -type f -not -name '*_test.go')
+adapter_files := $(shell find apis cmd/kueue-adapter pkg/operator/memory pkg/operator/outage -type f -not -name '*_test.go')
 demo_files := $(shell find test/bench/demo test/api/testbed test/sim/builder -type f -not -name '*_test.go' 2>/dev/null)
 demo_programs := bin/lab bin/operator bin/kubectl-tj bin/demo
 lab_files := $(shell find test/lab -type f -not -name '*_test.go' -not -name '*.md' -not -path '*/dns/*' -not -path '*/standin/*')

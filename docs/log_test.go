@@ -22,7 +22,7 @@ func TestTheCommandOfTheLogPrintsTheRestarts(t *testing.T) {
 	run := exec.Command(jq, "-Rr", strings.NewReplacer(`"team-a"`, `"team"`, `"mnist"`, `"j"`).Replace(found[1]))
 	others := `{"level":"INFO","msg":"starting","version":"dev"}` + "\n" + `{"msg":"incident","job":"j","names` + "\npanic: no JSON\n" +
 		`{"msg":"incident","job":"other","namespace":"team","number":9,"incident":{"cause":"OOM"}}` + "\n"
-	run.Stdin = strings.NewReader(others + read(t, "../pkg/journal/testdata/lines.txt"))
+	run.Stdin = strings.NewReader(others + read(t, "../pkg/operator/journal/testdata/lines.txt"))
 	out, err := run.CombinedOutput()
 	second := "2\tincident\tRetryable\tj-worker-1\tgpu-7\ttrue\t2026-01-05T12:01:00Z\n"
 	want := second + "1\tincident explained\tInfrastructure\tj-worker-1\tgpu-7\tfalse\t2026-01-05T12:00:10Z\n" + second

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/trainingjob/operator/pkg/metrics"
+	"github.com/trainingjob/operator/pkg/operator/metrics"
 )
 
 // Whoever sees a reason finds it: troubleshooting.md names every reason and condition type of the API.
@@ -109,7 +109,7 @@ func TestFrameworksNamesEveryVariable(t *testing.T) {
 	for _, match := range regexp.MustCompile("`([A-Z][A-Z0-9_]+\\*?)(?:=1)?`").FindAllStringSubmatch(read(t, "frameworks.md"), -1) {
 		named = append(named, match[1])
 	}
-	variables := regexp.MustCompile(`Name: "([A-Z][A-Z0-9_]+)"`).FindAllStringSubmatch(sources(t, "../pkg/framework/*/*.go"), -1)
+	variables := regexp.MustCompile(`Name: "([A-Z][A-Z0-9_]+)"`).FindAllStringSubmatch(sources(t, "../pkg/job/framework/*/*.go"), -1)
 	if len(variables) < 50 {
 		t.Fatalf("%d variables, want at least 50: is the search wrong?", len(variables))
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/trainingjob/operator/pkg/nodes"
+	"github.com/trainingjob/operator/pkg/job/nodes"
 )
 
 // The page for administrators lists each signal that the operator heeds by itself, in the row of what is done about it.

@@ -77,7 +77,7 @@ func sources(root fs.FS) (map[string]string, error) {
 // row is a line of a table: a name, and its value.
 type row struct{ name, value string }
 
-// readTable reads lines such as "pkg/state 2700". It skips comments, which begin with #.
+// readTable reads lines such as "pkg/job/state 2700". It skips comments, which begin with #.
 func readTable(root fs.FS, name string) ([]row, error) {
 	text, err := fs.ReadFile(root, name)
 	if err != nil {

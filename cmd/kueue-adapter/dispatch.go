@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/kueue/pkg/workload"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // MultiKueue runs a dispatched job in a worker cluster, by a copy without a status, and copies the status of that back. No operator looks at

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/kueue/pkg/workload"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // dispatched makes MultiKueue the controller of a job that ran as attempt 3 in a worker cluster.

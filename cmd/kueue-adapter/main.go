@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/trainingjob/operator/pkg/memory"
+	"github.com/trainingjob/operator/pkg/operator/memory"
 )
 
 // version is set by the linker.

@@ -27,8 +27,8 @@ import (
 	kueuemetrics "sigs.k8s.io/kueue/pkg/metrics"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/intake"
-	"github.com/trainingjob/operator/pkg/outage"
+	"github.com/trainingjob/operator/pkg/operator/intake"
+	"github.com/trainingjob/operator/pkg/operator/outage"
 )
 
 // name of the leader's Lease, and of the source of Events.

@@ -7,7 +7,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/discovery"
 
-	"github.com/trainingjob/operator/pkg/support"
+	"github.com/trainingjob/operator/pkg/operator/support"
 )
 
 // tellKubernetes logs the version of the cluster, as a warning if the operator is not tested with it. The operator runs anyway; failures

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/discovery"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/trainingjob/operator/pkg/memory"
+	"github.com/trainingjob/operator/pkg/operator/memory"
 )
 
 // version is set by the linker.

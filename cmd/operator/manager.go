@@ -25,11 +25,11 @@ import (
 	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/cluster"
-	"github.com/trainingjob/operator/pkg/controller"
-	"github.com/trainingjob/operator/pkg/intake"
-	"github.com/trainingjob/operator/pkg/kubeflow"
-	"github.com/trainingjob/operator/pkg/outage"
+	"github.com/trainingjob/operator/pkg/kubeflow/serve"
+	"github.com/trainingjob/operator/pkg/operator/cluster"
+	"github.com/trainingjob/operator/pkg/operator/controller"
+	"github.com/trainingjob/operator/pkg/operator/intake"
+	"github.com/trainingjob/operator/pkg/operator/outage"
 )
 
 // electionLease is the name of the leader's Lease.
@@ -46,11 +46,11 @@ func newManager(ctx context.Context, o *options, server *outage.Server) (manager
 	if err != nil {
 		return nil, err
 	}
-	served, err := kubeflow.ParseKinds(o.kubeflowKinds)
+	served, err := serve.ParseKinds(o.kubeflowKinds)
 	if err != nil {
 		return nil, err
 	}
-	kubeflow.AddToManager(&managerOptions, served)
+	serve.AddToManager(&managerOptions, served)
 	guarded := intake.New(managerOptions.Scheme, ctrl.Log.WithName("intake"))
 	guarded.Guard(restConfig, &managerOptions.Cache)
 	mgr, err := ctrl.NewManager(restConfig, managerOptions)
@@ -59,12 +59,12 @@ func newManager(ctx context.Context, o *options, server *outage.Server) (manager
 	}
 	settings := o.controllerOptions()
 	settings.Others = func(ctx context.Context) ([]v1alpha1.TrainingJob, error) {
-		return kubeflow.New(ctx, mgr.GetClient(), served)
+		return serve.New(ctx, mgr.GetClient(), served)
 	}
 	if err := controller.Setup(ctx, mgr, settings); err != nil {
 		return nil, fmt.Errorf("setting up the controller: %w", err)
 	}
-	if err := kubeflow.Setup(mgr, served, controller.EventSource, settings.Waiting, o.excluded()...); err != nil {
+	if err := serve.Setup(mgr, served, controller.EventSource, settings.Waiting, o.excluded()...); err != nil {
 		return nil, err
 	}
 	checks := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), guarded.AddTo(mgr, controller.EventSource), mgr.AddReadyzCheck("cache", cacheSynced(mgr)))

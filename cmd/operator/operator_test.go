@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/trainingjob/operator/pkg/cluster"
-	"github.com/trainingjob/operator/pkg/nodes"
-	"github.com/trainingjob/operator/pkg/progress"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/nodes"
+	"github.com/trainingjob/operator/pkg/job/state"
+	"github.com/trainingjob/operator/pkg/operator/cluster"
+	"github.com/trainingjob/operator/pkg/operator/progress"
 )
 
 // execute runs the command line with arguments that do not start the operator, and returns what it prints.

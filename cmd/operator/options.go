@@ -17,13 +17,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/cluster"
-	"github.com/trainingjob/operator/pkg/controller"
-	"github.com/trainingjob/operator/pkg/gang"
-	"github.com/trainingjob/operator/pkg/kubeflow"
-	"github.com/trainingjob/operator/pkg/nodes"
-	"github.com/trainingjob/operator/pkg/progress"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/gang"
+	"github.com/trainingjob/operator/pkg/job/nodes"
+	"github.com/trainingjob/operator/pkg/job/state"
+	"github.com/trainingjob/operator/pkg/kubeflow/serve"
+	"github.com/trainingjob/operator/pkg/operator/cluster"
+	"github.com/trainingjob/operator/pkg/operator/controller"
+	"github.com/trainingjob/operator/pkg/operator/progress"
 )
 
 // options are the operator's flags.
@@ -117,7 +117,7 @@ func (o *options) validate() error {
 	if _, portsErr := progress.ParsePorts(o.forbiddenPagePorts); portsErr != nil {
 		err = errors.Join(err, fmt.Errorf("--forbidden-page-ports %w", portsErr))
 	}
-	if _, kindsErr := kubeflow.ParseKinds(o.kubeflowKinds); kindsErr != nil {
+	if _, kindsErr := serve.ParseKinds(o.kubeflowKinds); kindsErr != nil {
 		err = errors.Join(err, fmt.Errorf("--kubeflow-kinds: %w", kindsErr))
 	}
 	return errors.Join(err, o.validateElection(), o.validateNamespaces(), o.validateCertificate())

@@ -30,7 +30,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	tjschema "github.com/trainingjob/operator/pkg/cli/schema"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/test/sim/builder"
 )
 

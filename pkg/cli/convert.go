@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/trainingjob/operator/pkg/convert"
+	"github.com/trainingjob/operator/pkg/kubeflow/convert"
 )
 
 // conversion is what the flags of convert say.

@@ -18,8 +18,8 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/story"
-	"github.com/trainingjob/operator/pkg/state"
-	"github.com/trainingjob/operator/pkg/support"
+	"github.com/trainingjob/operator/pkg/job/state"
+	"github.com/trainingjob/operator/pkg/operator/support"
 )
 
 // finding is what a check found: "ok", "note" for something to know, "bad" for something that keeps jobs from running.

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/convert"
+	"github.com/trainingjob/operator/pkg/kubeflow/convert"
 )
 
 // Names of the installation of Kubeflow's operator. Source: manifests/base of Training Operator 1.9.

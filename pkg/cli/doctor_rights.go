@@ -10,7 +10,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/rights"
-	"github.com/trainingjob/operator/pkg/convert"
+	"github.com/trainingjob/operator/pkg/kubeflow/convert"
 )
 
 // need is what some verbs of kubectl tj need.

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/trainingjob/operator/pkg/intake/sieve"
+	"github.com/trainingjob/operator/pkg/operator/intake/sieve"
 	"github.com/trainingjob/operator/test/sim/builder"
 )
 

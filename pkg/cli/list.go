@@ -13,7 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // listing are the flags of list.

@@ -8,10 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/trainingjob/operator/pkg/intake/sieve"
 	"github.com/trainingjob/operator/pkg/local"
 	"github.com/trainingjob/operator/pkg/local/folder"
-	"github.com/trainingjob/operator/pkg/progress"
+	"github.com/trainingjob/operator/pkg/operator/intake/sieve"
+	"github.com/trainingjob/operator/pkg/operator/progress"
 )
 
 // dialLocal connects to the local run of the folder of --local.

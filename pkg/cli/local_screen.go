@@ -12,7 +12,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/story"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // localScreen shows a local run: each decision and each line of the replicas, and on a terminal a table of the replicas below them.

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/trainingjob/operator/pkg/convert"
+	"github.com/trainingjob/operator/pkg/kubeflow/convert"
 )
 
 // kinds are what kubectl calls a TrainingJob before a slash.

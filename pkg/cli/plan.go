@@ -15,8 +15,8 @@ import (
 	"github.com/trainingjob/operator/pkg/cli/forecast"
 	"github.com/trainingjob/operator/pkg/cli/schema"
 	"github.com/trainingjob/operator/pkg/cli/story"
-	"github.com/trainingjob/operator/pkg/nodes"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/nodes"
+	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 func (t *tool) planCommand() *cobra.Command {

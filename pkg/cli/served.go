@@ -14,8 +14,8 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/story"
-	"github.com/trainingjob/operator/pkg/convert"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/state"
+	"github.com/trainingjob/operator/pkg/kubeflow/convert"
 )
 
 // servedJob returns the TrainingJob that serves a Kubeflow job. Without one, the error gives the cause.

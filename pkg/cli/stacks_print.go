@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/trainingjob/operator/pkg/stacks"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/stacks"
+	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // stacksOf returns where the processes of the replicas are.

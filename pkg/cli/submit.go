@@ -21,7 +21,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/schema"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // submission are the flags of submit.

@@ -16,8 +16,8 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/nearest"
 	"github.com/trainingjob/operator/pkg/cli/story"
-	"github.com/trainingjob/operator/pkg/convert"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/state"
+	"github.com/trainingjob/operator/pkg/kubeflow/convert"
 )
 
 // unserved returns the error about a Kubeflow job that no TrainingJob serves: the cause, and the next step. other is the TrainingJob of its name.

@@ -8,8 +8,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/pkg/local/kubelet"
-	"github.com/trainingjob/operator/pkg/state"
 )
 
 // Fault is what the user breaks.

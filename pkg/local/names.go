@@ -11,8 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/framework"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/framework"
+	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // Names gives each replica of a job a loopback address, 127.77.ROLE.INDEX, and puts it in the place of the replica's names in DNS. Many

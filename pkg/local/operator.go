@@ -13,16 +13,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/cluster"
-	"github.com/trainingjob/operator/pkg/history"
-	"github.com/trainingjob/operator/pkg/journal"
+	"github.com/trainingjob/operator/pkg/job/history"
+	"github.com/trainingjob/operator/pkg/job/nodes"
+	"github.com/trainingjob/operator/pkg/job/plan"
+	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/pkg/local/manager"
 	"github.com/trainingjob/operator/pkg/local/server"
-	"github.com/trainingjob/operator/pkg/nodes"
-	"github.com/trainingjob/operator/pkg/plan"
-	"github.com/trainingjob/operator/pkg/progress"
-	"github.com/trainingjob/operator/pkg/reconcile"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/operator/cluster"
+	"github.com/trainingjob/operator/pkg/operator/journal"
+	"github.com/trainingjob/operator/pkg/operator/progress"
+	"github.com/trainingjob/operator/pkg/operator/reconcile"
 )
 
 // Operator is the client as which the operator writes.

@@ -4,7 +4,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/cluster"
+	"github.com/trainingjob/operator/pkg/operator/cluster"
 )
 
 // pages remember what the job's page has shown last. The operator writes a new step into the status once a minute only, which spares an

@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/pkg/local/kubelet"
-	"github.com/trainingjob/operator/pkg/state"
 )
 
 // Prepare checks that the job can run on this machine, before anything starts. It takes away from the job what only a cluster has, and

@@ -12,11 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/journal"
+	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/pkg/local/folder"
 	"github.com/trainingjob/operator/pkg/local/kubelet"
 	"github.com/trainingjob/operator/pkg/local/server"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/operator/journal"
 )
 
 // Options are a job and how to run it.

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/pkg/local/folder"
-	"github.com/trainingjob/operator/pkg/state"
 )
 
 // show shows the job and its pods, if they have changed.

@@ -13,14 +13,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/convert"
+	"github.com/trainingjob/operator/pkg/kubeflow/convert"
 	"github.com/trainingjob/operator/test/others/kubeflow"
 )
 
-// What pkg/convert makes of Kubeflow's examples, and of its own tests' jobs, the API server takes: with every field known.
+// What pkg/kubeflow/convert makes of Kubeflow's examples, and of its own tests' jobs, the API server takes: with every field known.
 func TestConvertedJobsAreTaken(t *testing.T) {
 	ns := namespace(t, nil)
-	files, err := filepath.Glob("../../pkg/convert/testdata/*.yaml")
+	files, err := filepath.Glob("../../pkg/kubeflow/convert/testdata/*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/test/bench/results"
 )
 
@@ -112,7 +112,7 @@ func patchAll(ctx context.Context, b *bench) error {
 	return awaitStartedAgain(ctx, changes, len(pods.Items))
 }
 
-// restartPatch is the patch of a restart in place, as pkg/cluster writes it.
+// restartPatch is the patch of a restart in place, as pkg/operator/cluster writes it.
 func restartPatch(pod *corev1.Pod) ([]byte, error) {
 	life := state.Life{Attempt: 1}
 	told := state.Told{Life: life, Process: pod.Status.ContainerStatuses[0].ContainerID, Time: time.Now().Truncate(time.Second)}

@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/build"
-	"github.com/trainingjob/operator/pkg/framework"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/build"
+	"github.com/trainingjob/operator/pkg/job/framework"
+	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // addressesInSlice is how many addresses an EndpointSlice holds at most, as the API server allows.

@@ -18,7 +18,7 @@ import (
 )
 
 // story is what was said of one pod: its versions, without those of its start and those that differ only in what the operator does not read
-// (pkg/cluster/trim.go).
+// (pkg/operator/cluster/trim.go).
 type story struct {
 	versions []string
 	// ended is when the end of main was first seen, and of the second that it bears; closed when the pod's phase was one of an end.

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/failure"
+	"github.com/trainingjob/operator/pkg/job/failure"
 )
 
 // What several scenarios have in common.

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/trainingjob/operator/pkg/metrics"
+	"github.com/trainingjob/operator/pkg/operator/metrics"
 )
 
 func main() {
@@ -54,7 +54,7 @@ var groups = []struct {
 // text returns the page.
 func text() string {
 	var out strings.Builder
-	out.WriteString("# Metrics\n\nGenerated from [pkg/metrics](../pkg/metrics/catalogue.go) by `make generate`. [How to use them](admins.md#metrics).\n" +
+	out.WriteString("# Metrics\n\nGenerated from [pkg/operator/metrics](../pkg/operator/metrics/catalogue.go) by `make generate`. [How to use them](admins.md#metrics).\n" +
 		"No label contains a user's text, except names: of nodes, and of jobs, namespaces and queues in the series by job.\n" +
 		"The operator also exports the metrics of controller-runtime (`controller_runtime_*`, `workqueue_*`, `rest_client_*`) and of Go (`go_*`, `process_*`).\n")
 	for _, g := range groups {

@@ -19,10 +19,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/budget"
-	"github.com/trainingjob/operator/pkg/failure"
-	"github.com/trainingjob/operator/pkg/plan"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/budget"
+	"github.com/trainingjob/operator/pkg/job/failure"
+	"github.com/trainingjob/operator/pkg/job/plan"
+	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // LostAfter is the default of the operator's --node-lost-after.

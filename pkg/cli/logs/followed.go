@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // mostHeld is how many lines of one source wait for lines of other sources.

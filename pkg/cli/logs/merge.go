@@ -3,7 +3,7 @@ package logs
 import (
 	"time"
 
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // Line is one line of a log, and the life of the replica that wrote it.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/story"
-	"github.com/trainingjob/operator/pkg/failure"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/failure"
+	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // State is how a replica was for a while.

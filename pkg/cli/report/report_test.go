@@ -19,8 +19,8 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/report"
 	"github.com/trainingjob/operator/pkg/cli/story"
-	"github.com/trainingjob/operator/pkg/journal"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/state"
+	"github.com/trainingjob/operator/pkg/operator/journal"
 	"github.com/trainingjob/operator/test/bench/stories"
 	"github.com/trainingjob/operator/test/sim/builder"
 )

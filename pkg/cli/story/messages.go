@@ -23,7 +23,7 @@ const (
 // messages are in the order of their sources; the first that matches a text counts.
 var messages = slices.Concat(ofAdmission, ofKueue, ofVolumes, ofKubelet, ofScheduler)
 
-// Sources: the admission plugins of k8s.io/kubernetes/plugin/pkg/admission, k8s.io/pod-security-admission, and pkg/cluster.
+// Sources: the admission plugins of k8s.io/kubernetes/plugin/pkg/admission, k8s.io/pod-security-admission, and pkg/operator/cluster.
 var ofAdmission = []message{
 	on(`apply (manifests/components/[a-z-]+)`, administered+"kubectl apply -k $1"),
 	on(`error looking up service account [^:]*: serviceaccount `+name+` not found`, "Create it: kubectl create serviceaccount -n NS $1. Or correct serviceAccountName in the template. The operator tries again by itself."),

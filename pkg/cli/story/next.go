@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/failure"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/failure"
+	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // advice is what to do for one reason. NAME, NS, POD, RANK, ATTEMPT and NODE in it are filled in.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // Line is a row of the table of replicas: one replica, or a run of them that are alike.

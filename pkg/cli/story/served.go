@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // Name is how kubectl tj names the job: with the kind of the Kubeflow job, if it serves one.

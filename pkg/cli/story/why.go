@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/failure"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/failure"
+	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // Explanation describes the state of a job and its causes.

@@ -8,9 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trainingjob/operator/pkg/cluster"
+	"github.com/trainingjob/operator/pkg/job/nodes"
 	"github.com/trainingjob/operator/pkg/local/server"
-	"github.com/trainingjob/operator/pkg/nodes"
+	"github.com/trainingjob/operator/pkg/operator/cluster"
 )
 
 // Views returns what the operator's cache holds of each kind, as cluster.CacheOptions defines it.

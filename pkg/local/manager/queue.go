@@ -8,10 +8,10 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trainingjob/operator/pkg/cluster"
+	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/pkg/local/server"
-	"github.com/trainingjob/operator/pkg/reconcile"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/operator/cluster"
+	"github.com/trainingjob/operator/pkg/operator/reconcile"
 )
 
 // Queue holds when a job is to be reconciled: now, at a time, or both.

@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/pkg/local/folder"
-	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/sim/builder"
 )
 

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // ArbitraryJob draws jobs of every framework and policy, of few replicas and with small limits, so that these are met.

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // ArbitraryPast draws a job with a history, and with these options: budgets, incidents and conditions that may or may not fit together.

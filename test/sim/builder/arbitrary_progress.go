@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // arbitraryReport draws what is known of the training's progress: by a Lease at once, by a page as of its last read.

@@ -6,7 +6,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // books are the charges of a job as its statuses reported them, at the world's own time. A status keeps ten incidents, and the product counts by

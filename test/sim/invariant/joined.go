@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/test/sim/ledger"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/journal"
+	"github.com/trainingjob/operator/pkg/operator/journal"
 	"github.com/trainingjob/operator/test/sim/operator"
 )
 

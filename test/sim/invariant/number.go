@@ -3,7 +3,7 @@ package invariant
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/test/sim/ledger"
 )
 

@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // What the documents promise, written down once more: the checks compare the product with this and ask no code of the product
-// what is right. Of pkg/state they use the types and the decoding of a status only.
+// what is right. Of pkg/job/state they use the types and the decoding of a status only.
 
 // kindOfJob is a row of the table of scopes in docs/recovery.md.
 type kindOfJob string

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/pkg/local/server"
-	"github.com/trainingjob/operator/pkg/state"
 	"github.com/trainingjob/operator/test/sim/ledger"
 	"github.com/trainingjob/operator/test/sim/operator"
 )

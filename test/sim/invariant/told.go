@@ -5,9 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	statushistory "github.com/trainingjob/operator/pkg/history"
-	"github.com/trainingjob/operator/pkg/metrics"
-	"github.com/trainingjob/operator/pkg/plan"
+	statushistory "github.com/trainingjob/operator/pkg/job/history"
+	"github.com/trainingjob/operator/pkg/job/plan"
+	"github.com/trainingjob/operator/pkg/operator/metrics"
 	"github.com/trainingjob/operator/test/sim/operator"
 )
 

@@ -1,5 +1,5 @@
 // Package operator is one process of the operator in a simulation: the real pass and the real answers of the watches of
-// pkg/controller, with the real pkg/cluster and pkg/plan, behind a client whose cache lags and whose requests go wrong.
+// pkg/operator/controller, with the real pkg/operator/cluster and pkg/job/plan, behind a client whose cache lags and whose requests go wrong.
 //
 //	Process   reconciles one job, crashes, starts again
 //	Faults    decides what becomes of each request and read

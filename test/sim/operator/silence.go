@@ -10,9 +10,9 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trainingjob/operator/pkg/cluster"
+	"github.com/trainingjob/operator/pkg/job/nodes"
 	"github.com/trainingjob/operator/pkg/local/server"
-	"github.com/trainingjob/operator/pkg/nodes"
+	"github.com/trainingjob/operator/pkg/operator/cluster"
 )
 
 // timers is the clock of a process with what it does later.

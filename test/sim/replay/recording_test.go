@@ -19,9 +19,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/build"
-	"github.com/trainingjob/operator/pkg/framework"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/build"
+	"github.com/trainingjob/operator/pkg/job/framework"
+	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/test/sim/builder"
 )
 

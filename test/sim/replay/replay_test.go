@@ -22,9 +22,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/cluster"
-	"github.com/trainingjob/operator/pkg/intake"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/state"
+	"github.com/trainingjob/operator/pkg/operator/cluster"
+	"github.com/trainingjob/operator/pkg/operator/intake"
 )
 
 // watcher is the operator's cache before a server that sends recorded events.

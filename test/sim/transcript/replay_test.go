@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/plan"
-	"github.com/trainingjob/operator/pkg/state"
+	"github.com/trainingjob/operator/pkg/job/plan"
+	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/test/sim/builder"
 	"github.com/trainingjob/operator/test/sim/transcript"
 )

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/progress"
+	"github.com/trainingjob/operator/pkg/operator/progress"
 )
 
 // page is what a process serves: what docs/recovery.md has of the progress page.

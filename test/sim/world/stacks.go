@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/progress"
+	"github.com/trainingjob/operator/pkg/operator/progress"
 )
 
 // Reading are the stacks that the ranks serve.

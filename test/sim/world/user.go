@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/kubeflow"
+	"github.com/trainingjob/operator/pkg/kubeflow/serve"
 	"github.com/trainingjob/operator/pkg/local/server"
 )
 
@@ -19,7 +19,7 @@ func (w *World) Submit(job *v1alpha1.TrainingJob) {
 	w.Key = client.ObjectKeyFromObject(job)
 	w.served = nil
 	if metav1.GetControllerOf(job) != nil {
-		w.served = &kubeflow.Served{Child: job.DeepCopy()}
+		w.served = &serve.Served{Child: job.DeepCopy()}
 	}
 	w.say("user: creates job %s", job.Name)
 	w.must(&server.Request{User: User, Verb: server.Create, Kind: server.Jobs, Key: w.Key, Object: job})

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/kubeflow"
+	"github.com/trainingjob/operator/pkg/kubeflow/serve"
 	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/test/sim/builder"
 )
@@ -77,7 +77,7 @@ type World struct {
 	Looks int
 
 	// served is the Kubeflow job that the TrainingJob serves; nil for none.
-	served *kubeflow.Served
+	served *serve.Served
 	// nodes are the names of all nodes that there ever were.
 	nodes []string
 	bound int

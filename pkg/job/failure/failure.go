@@ -1,0 +1,197 @@
+package failure
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/state"
+)
+
+// Find returns the failures in the job's present lives, the first cause first, each with the cause and scope of its restart.
+func Find(s *state.Snapshot) []Incident {
+	var found []Incident
+	for r := range s.Replicas() {
+		if r.IsBroken() {
+			found = append(found, IncidentOf(s, r))
+		}
+	}
+	inOrder(found)
+	return found
+}
+
+// explains lists the causes. Of two failures in one second, the one whose cause comes first here explains the other one.
+var explains = []v1alpha1.Cause{
+	v1alpha1.CauseInfrastructure, v1alpha1.CausePreempted, v1alpha1.CauseOOM,
+	v1alpha1.CauseRetryable, v1alpha1.CauseHang, v1alpha1.CauseStartup, v1alpha1.CauseFatal, v1alpha1.CauseCompleted,
+}
+
+// IncidentOf returns the restart for a broken replica.
+func IncidentOf(s *state.Snapshot, r *state.Replica) Incident {
+	scope := ScopeOf(&s.Job.Spec, r.Slot)
+	p := cmp.Or(r.Pod, r.Last)
+	if p == nil {
+		f := At(s, r, v1alpha1.CauseInfrastructure, v1alpha1.ReasonVanished, "its pod is gone without a trace")
+		if mayGoOn := state.KeepsPods(s.Job); !mayGoOn || r.Life.Attempt == 0 || r.Life.Replacement > 0 {
+			f.Pod = state.PodName(s.Job.Name, r.Slot, r.Life) // else its pod may be from an earlier attempt and have restarted in place
+		}
+		return NewIncident(s, f, scope, nil)
+	}
+	f := ofPod(s, p)
+	if f.Cause == v1alpha1.CauseCompleted || IsLoss(f.Cause) && !p.CanRun() && !s.HasRun(p) { // its peers have lost nothing
+		scope = v1alpha1.ScopeReplica
+	}
+	return NewIncident(s, f, scope, p)
+}
+
+func ofPod(s *state.Snapshot, p *state.Pod) v1alpha1.Failure {
+	f := v1alpha1.Failure{
+		Role: p.Slot.Role, Index: int32(p.Slot.Index), Attempt: int32(p.Life.Attempt), Pod: p.Name, Node: p.Node,
+		Cause: causeOf(s, p), Time: metav1.NewTime(brokeAt(s, p)),
+	}
+	switch {
+	case IsLoss(f.Cause):
+		why := takenAwayBecause(s, p)
+		f.Reason, f.Message = why.Reason, cmp.Or(why.Message, p.Rejected.Message)
+	case p.Exit != nil && (p.Rejected.Reason == "" || f.Cause == v1alpha1.CauseOOM):
+		f.Reason, f.Message = p.Exit.Reason, p.Exit.Message
+	default:
+		f.Reason, f.Message = cmp.Or(p.Rejected.Reason, "Completed"), p.Rejected.Message
+	}
+	if p.Exit != nil {
+		f.ExitCode = &p.Exit.Code
+		if !p.Exit.Main {
+			f.Container = p.Exit.Container
+		}
+	}
+	readTable(&f)
+	f.Message = state.KeepEnd(f.Message)
+	return f
+}
+
+// brokeAt returns the earliest time at which the pod is known to have broken.
+func brokeAt(s *state.Snapshot, p *state.Pod) time.Time {
+	at := state.Earliest(p.Deleted, p.Disruption.Time)
+	if p.Exit != nil {
+		at = state.Earliest(at, endedAt(s, p))
+	} else {
+		at = state.Earliest(at, p.Finished, p.EndSeen)
+	}
+	if node, _ := s.NodeTrouble(p); s.IsLost(p) {
+		at = state.Earliest(at, node.Since)
+	}
+	if at.IsZero() {
+		return s.Now
+	}
+	return at
+}
+
+// endedAt returns when the program ended by the clock of its node, or when the operator first saw the end if that clock is wrong. An operator that has
+// just begun saw all ends at once, and then the nodes' clocks are better.
+func endedAt(s *state.Snapshot, p *state.Pod) time.Time {
+	late := p.EndSeen.Sub(p.Exit.Time)
+	if p.EndSeen.IsZero() || s.FirstLook || late >= -time.Second && late <= clocksAgree {
+		return p.Exit.Time
+	}
+	return p.EndSeen
+}
+
+// SeenAt returns when the operator first saw the failed pod ended; zero if it has not.
+func SeenAt(s *state.Snapshot, f *v1alpha1.Failure) time.Time {
+	for _, pods := range [][]state.Pod{s.PodsOf(SlotOf(f)), s.Gone} {
+		if i := slices.IndexFunc(pods, func(p state.Pod) bool { return p.Name == f.Pod }); i >= 0 {
+			return pods[i].EndSeen
+		}
+	}
+	return time.Time{}
+}
+
+// Describe returns the failure as a clause: "worker-1 on gpu-3 lost its node (NodeLost: not ready for 15s)". WithMessage adds the program's
+// own message.
+func Describe(f *v1alpha1.Failure) string {
+	if f.Cause == v1alpha1.CauseRequested {
+		return describeRequest(f)
+	}
+	text := SlotOf(f).String()
+	if f.Node != "" {
+		text += " on " + f.Node
+	}
+	text += " " + whatHappened(f)
+	switch {
+	case f.Reason != "" && f.Message != "" && LastWords(f) == "":
+		text += fmt.Sprintf(" (%s: %s)", f.Reason, state.Quote(f.Message))
+	case f.Reason != "":
+		text += fmt.Sprintf(" (%s)", f.Reason)
+	}
+	if f.Alike > 0 {
+		text += fmt.Sprintf(", and %d more did in the same second", f.Alike)
+	}
+	return text
+}
+
+// describeRequest returns the clause for a requested restart: of the replica whose pod the failure names, else of the whole job.
+func describeRequest(f *v1alpha1.Failure) string {
+	text := "A user requested a restart"
+	if f.Pod != "" {
+		text += " of " + SlotOf(f).String()
+	}
+	if f.Message != "" {
+		text += fmt.Sprintf(" (%s)", state.Quote(f.Message))
+	}
+	return text
+}
+
+// IsOfProgram reports whether the failure is an exit of the program or the failure of its start.
+func IsOfProgram(f *v1alpha1.Failure) bool { return f.ExitCode != nil && !IsLoss(f.Cause) }
+
+// WithMessage returns the sentence, which reports the reaction to the failure, followed by the program's own message.
+func WithMessage(f *v1alpha1.Failure, sentence string) string {
+	if words := LastWords(f); words != "" {
+		return sentence + " Last words: " + state.Quote(words)
+	}
+	return sentence
+}
+
+// IsMisconfiguredCheck reports whether a preflight check ended by its own fault, not by the node's.
+func IsMisconfiguredCheck(f *v1alpha1.Failure) bool {
+	exit := state.Exit{Container: f.Container, Code: exitCode(f)}
+	return exit.IsMisconfiguredCheck()
+}
+
+// whatHappened returns how the replica failed, as the predicate of a sentence.
+func whatHappened(f *v1alpha1.Failure) string {
+	clause := ReasonOf(f.Reason).clause
+	switch {
+	case clause != "":
+		return clause
+	case IsLoss(f.Cause):
+		return "was lost"
+	case f.Cause == v1alpha1.CauseCompleted:
+		return "exited with code 0"
+	case f.ExitCode != nil:
+		what := fmt.Sprintf("exited with code %d", exitCode(f))
+		if f.Cause == v1alpha1.CauseStartup && state.IsSignal(exitCode(f)) {
+			what += " before its startup probe passed"
+		}
+		if slices.Contains(cannotStart, f.Reason) {
+			what = "could not be started"
+		}
+		if f.Container != "" {
+			what = "failed because its container " + f.Container + " " + what
+			if IsMisconfiguredCheck(f) {
+				what += ": the check is misconfigured"
+			}
+		}
+		return what
+	case f.Cause == v1alpha1.CauseStartup:
+		return "did not start"
+	case f.Cause == v1alpha1.CauseHang:
+		return "hangs"
+	default:
+		return "ended"
+	}
+}

@@ -1,0 +1,104 @@
+package nodes
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/state"
+)
+
+// Of returns what the operator knows of a node. It is lost once it has not been ready for lostAfter, or at once if it has the taint
+// out-of-service or a signal with the action Lost. Signals with other actions show that it is unhealthy.
+func Of(node *corev1.Node, lostAfter time.Duration, signals Signals) state.Node {
+	n := state.Node{Name: node.Name}
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			n.Since = c.LastTransitionTime.Time
+			n.Lost = state.Trouble{
+				Reason:  v1alpha1.ReasonNodeLost,
+				Message: fmt.Sprintf("not ready for %v", lostAfter), Time: n.Since.Add(lostAfter),
+			}
+		}
+	}
+	if action, words := signals.of(node); action == state.LoseNode {
+		n.Since, n.Lost = words.Time, words
+	} else if action > state.IgnoreNode {
+		words.Reason = v1alpha1.ReasonNodeUnhealthy
+		n.Ill, n.Action = words, action
+	}
+	for i := range node.Spec.Taints {
+		if t := &node.Spec.Taints[i]; t.Key == corev1.TaintNodeOutOfService {
+			n.Lost = wordsOfTaint(t)
+			n.Since = n.Lost.Time
+		}
+	}
+	return n
+}
+
+// BrokenBecause returns the reason if the node's own status shows that it is broken, whatever happened to pods on it; else it is empty.
+// Cordons and most taints show what an administrator intends. Only out-of-service and the taints that make a node lost count.
+func BrokenBecause(node *corev1.Node, now time.Time, lostAfter time.Duration, signals Signals) string {
+	isHeeded := func(c corev1.NodeCondition) bool { return signals.Heeds(&c) }
+	switch n := Of(node, lostAfter, signals); {
+	case n.Lost.Reason != "" && !now.Before(n.Lost.Time):
+		return n.Lost.Reason
+	case slices.ContainsFunc(node.Status.Conditions, isHeeded):
+		return v1alpha1.ReasonNodeUnhealthy
+	case lacksDevices(node):
+		return v1alpha1.ReasonDeviceUnhealthy
+	default:
+		return ""
+	}
+}
+
+// lacksDevices reports whether the node offers fewer devices than it has: the kubelet does not count unhealthy ones as allocatable.
+// Source: k8s.io/kubernetes/pkg/kubelet/cm/devicemanager/manager.go, GetCapacity.
+func lacksDevices(node *corev1.Node) bool {
+	for name, capacity := range node.Status.Capacity {
+		if allocatable, offered := node.Status.Allocatable[name]; IsDevice(name) && offered && allocatable.Cmp(capacity) < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// IsDevice reports whether the resource is one of a device plugin, such as nvidia.com/gpu.
+func IsDevice(name corev1.ResourceName) bool {
+	return strings.Contains(string(name), "/") && !strings.HasPrefix(string(name), corev1.ResourceDefaultNamespacePrefix)
+}
+
+// ill returns the trouble of a node that a signal shows to be unhealthy.
+func ill(words string) state.Trouble {
+	return state.Trouble{Reason: v1alpha1.ReasonNodeUnhealthy, Message: state.Printable(state.Quote(words))}
+}
+
+func wordsOfCondition(c *corev1.NodeCondition) state.Trouble {
+	text := string(c.Type)
+	if c.Reason != "" {
+		text += " (" + c.Reason + ")"
+	}
+	if c.Message != "" {
+		text += ": " + c.Message
+	}
+	words := ill(text)
+	words.Time = c.LastTransitionTime.Time
+	return words
+}
+
+func wordsOfTaint(t *corev1.Taint) state.Trouble {
+	words := state.Trouble{Reason: v1alpha1.ReasonNodeTainted, Message: "tainted " + t.Key}
+	if t.TimeAdded != nil {
+		words.Time = t.TimeAdded.Time
+	}
+	return words
+}
+
+// Deleted returns a node that was deleted while it had pods.
+func Deleted(name string, now time.Time) state.Node {
+	return state.Node{Name: name, Since: now, Lost: state.Trouble{Reason: v1alpha1.ReasonNodeDeleted, Message: "the node was deleted", Time: now}}
+}

@@ -1,0 +1,155 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/build"
+	"github.com/trainingjob/operator/pkg/job/failure"
+	"github.com/trainingjob/operator/pkg/job/framework"
+	"github.com/trainingjob/operator/pkg/job/policy"
+	"github.com/trainingjob/operator/pkg/job/state"
+)
+
+// namedInEvent is how many further replicas an Event names that reports several restarts.
+const namedInEvent = 4
+
+// Event is an entry of the job's Events.
+type Event struct {
+	// Type is Normal or Warning.
+	Type   string
+	Reason string
+	// Action is the condition's reason, or the scope of a restart.
+	Action  string
+	Message string
+	// Node is the node that the Event is about; empty if it is about the job.
+	Node string
+}
+
+// eventConditions lists the conditions that emit an Event when they become True. restartEvent reports restarts.
+var eventConditions = []struct{ condition, kind string }{
+	{v1alpha1.ConditionRunning, corev1.EventTypeNormal},
+	{v1alpha1.ConditionSuspended, corev1.EventTypeNormal},
+	{v1alpha1.ConditionSucceeded, corev1.EventTypeNormal},
+	{v1alpha1.ConditionFailed, corev1.EventTypeWarning},
+	{v1alpha1.ConditionStalled, corev1.EventTypeWarning},
+}
+
+// statusEvents returns the Events of the plan's status: at most one for each transition. They are emitted once it is written.
+func statusEvents(s *state.Snapshot, v *policy.Verdict, p *Plan) []Event {
+	was, next := &s.Job.Status, &p.Status
+	var list []Event
+	if !s.Is(v1alpha1.ConditionCreated) {
+		list = append(list, envConflicts(s)...)
+	}
+	if len(v.Restarts) > 0 {
+		list = append(list, restartEvent(v.Restarts))
+	}
+	list = append(list, checkpointEvents(s, v, next.CheckpointRequest)...)
+	for _, a := range v.Amendments {
+		list = append(list, normal(v1alpha1.EventIncidentExplained, string(a.Is.Cause), a.Message))
+	}
+	list = append(list, avoidedEvents(s, next)...)
+	list = append(list, becameTrue(was, next)...)
+	list = append(list, ceasedToBe(was, next)...)
+	list = append(list, givenUp(v)...)
+	for i := range list {
+		list[i].Message = state.KeepBeginning(list[i].Message) // the API server refuses an Event with a longer note
+	}
+	return list
+}
+
+func becameTrue(was, next *v1alpha1.TrainingJobStatus) []Event {
+	var list []Event
+	for _, t := range eventConditions {
+		failedToo := t.condition == v1alpha1.ConditionStalled && meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionFailed)
+		if c := meta.FindStatusCondition(next.Conditions, t.condition); c != nil && c.Status == "True" && changed(was, next, t.condition) && !failedToo {
+			list = append(list, Event{Type: t.kind, Reason: t.condition, Action: c.Reason, Message: c.Reason + ": " + c.Message})
+		}
+	}
+	return list
+}
+
+// ceasedToBe returns an Event for each condition that has become False, and one for a job that resumes.
+func ceasedToBe(was, next *v1alpha1.TrainingJobStatus) []Event {
+	var list []Event
+	if changed(was, next, v1alpha1.ConditionSuspended) && !meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionSuspended) {
+		list = append(list, normal(v1alpha1.EventResumed, v1alpha1.EventResumed, "The job is no longer suspended."))
+	}
+	if c, before := waiting(next), waiting(was); c != nil && (before == nil || before.Reason != c.Reason) {
+		list = append(list, warn(c.Reason, v1alpha1.ConditionScheduled, c.Message))
+	}
+	stalls := func(status *v1alpha1.TrainingJobStatus) bool {
+		return meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionProgressing)
+	}
+	if stalls(next) && !stalls(was) {
+		stalled := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionProgressing)
+		list = append(list, warn(stalled.Reason, v1alpha1.ConditionProgressing, stalled.Message))
+	}
+	return list
+}
+
+func normal(reason, action, message string) Event {
+	return Event{Type: corev1.EventTypeNormal, Reason: reason, Action: action, Message: message}
+}
+
+func warn(reason, action, message string) Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: reason, Action: action, Message: message}
+}
+
+func restartEvent(incidents []failure.Incident) Event {
+	reason, message := v1alpha1.EventReplicaRestarting, incidents[0].Message
+	if incidents[0].Scope == v1alpha1.ScopeJob {
+		reason = v1alpha1.EventRestarting
+	}
+	var others []state.Slot
+	for i := range incidents[1:] {
+		others = append(others, failure.SlotOf(&incidents[1+i].Failure))
+	}
+	if len(others) > 0 {
+		message += " Also restarting: " + names(others) + "."
+	}
+	if !failure.IsFailure(incidents[0].Cause) {
+		return normal(reason, string(incidents[0].Scope), message)
+	}
+	return warn(reason, string(incidents[0].Scope), message)
+}
+
+// givenUp returns the Event of replicas that failed for good while the job goes on.
+func givenUp(v *policy.Verdict) []Event {
+	if len(v.GivenUp) == 0 {
+		return nil
+	}
+	return []Event{warn(v1alpha1.EventReplicaGivenUp, string(v.GivenUp[0].Cause), v.GivenUp[0].Message)}
+}
+
+func envConflicts(s *state.Snapshot) []Event {
+	var list []Event
+	environment := framework.For(s.Job.Spec.Framework).Environment(s.Job)
+	for _, role := range s.Job.Spec.Roles() {
+		slot := state.Slot{Role: role}
+		if !s.InRange(slot) {
+			continue
+		}
+		if names := build.EnvConflicts(s.Job, slot, environment(slot)); len(names) > 0 {
+			list = append(list, warn(v1alpha1.EventEnvConflict, string(role), fmt.Sprintf(
+				"the template of %s sets %s itself; its value is used instead of the operator's", role, strings.Join(names, ", "))))
+		}
+	}
+	return slices.Clip(list)
+}
+
+// waiting returns the condition Scheduled if it reports that pods fit nowhere; else nil.
+func waiting(status *v1alpha1.TrainingJobStatus) *metav1.Condition {
+	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionScheduled)
+	if c == nil || !isWaiting(c.Reason) {
+		return nil
+	}
+	return c
+}

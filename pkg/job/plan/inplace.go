@@ -1,0 +1,170 @@
+package plan
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/build"
+	"github.com/trainingjob/operator/pkg/job/failure"
+	"github.com/trainingjob/operator/pkg/job/nodes"
+	"github.com/trainingjob/operator/pkg/job/state"
+)
+
+// inPlace holds the steps for the pods that restart in place.
+type inPlace struct {
+	steps []Step
+	// kept are the pods of earlier attempts that restart in place now or soon, and so are not deleted.
+	kept map[types.UID]bool
+	// wake is when more steps follow without another event; zero for never.
+	wake time.Time
+}
+
+// restartInPlace restarts the healthy pods in the present attempt, and gives up the pods that do not restart.
+//
+// If each attempt has its own port, all pods restart at once: otherwise the ranks would break when the leader ends, and get new
+// pods for it. With one port, a living leader restarts first and the others follow when its new process runs, so that none of
+// them finds the old store. A leader that must be recreated comes last, like all new pods: the fence lets no pod begin while an
+// old process can act.
+func restartInPlace(s *state.Snapshot) inPlace {
+	plan := inPlace{kept: map[types.UID]bool{}}
+	present := state.Life{Attempt: int(s.Job.Status.Attempt)}
+	var able []*state.Pod
+	// If no pod ran when the restart was decided, or not all could stay in their domain, the attempt has its own group. Pods that
+	// started since belong to the old one.
+	keepsGroup := !s.IsGang() && !state.RequiresDomain(&s.Job.Spec) || s.Job.Status.Memory.GroupAttempt != nil
+	keeps := state.KeepsPods(s.Job) && keepsGroup
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		switch {
+		case keeps && s.IsPast(p) && s.Life(p.Slot) == present && canRestart(s, p, s.Job.Status.Incidents) && isAlone(s, p.Slot):
+			plan.kept[p.UID] = true
+			able = append(able, p)
+		case p.Restarting && !s.IsPast(p):
+			plan.giveUp(s, p)
+		}
+	}
+	if len(able) == 0 {
+		return plan
+	}
+	if next := nextAttempt(s); s.Now.Before(next) {
+		plan.wake = state.Earliest(plan.wake, next)
+		return plan
+	}
+	for _, p := range restartNow(s, able) {
+		plan.steps = append(plan.steps, RestartPod{
+			Name: p.Name, UID: p.UID, Version: p.Version, Container: p.Main, Image: state.ImageFor(p.Image, s.Life(p.Slot)),
+			Port: build.LeaderPort(s.Job, s.Life(p.Slot).Attempt), Number: build.LifeNumber(s.Job),
+			Told: state.Told{Life: s.Life(p.Slot), From: p.Life, Process: p.Process, Time: s.Now.Truncate(time.Second)},
+		})
+	}
+	return plan
+}
+
+func restartNow(s *state.Snapshot, able []*state.Pod) []*state.Pod {
+	if state.MovesPort(&s.Job.Spec) {
+		return able
+	}
+	leader := state.Leader(&s.Job.Spec)
+	if i := slices.IndexFunc(able, func(p *state.Pod) bool { return p.Slot == leader }); i >= 0 {
+		return able[i : i+1]
+	}
+	if r := s.Replica(leader); r != nil && (r.FormerCanAct || r.Pod != nil && r.Pod.Restarting && s.MayAct(r.Pod)) {
+		return nil
+	}
+	return able
+}
+
+func (plan *inPlace) giveUp(s *state.Snapshot, p *state.Pod) {
+	switch {
+	case !p.Deleted.IsZero():
+	case s.Now.Before(s.RestartsBy(p)):
+		plan.wake = state.Earliest(plan.wake, s.RestartsBy(p))
+	default:
+		plan.steps = append(plan.steps, DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Why: WhyNotRestarted})
+	}
+}
+
+// canRestart reports whether the pod can restart in place after these incidents, newest first. Its replica must continue, the pod must not be
+// from before a suspension, and the pod and its node must be healthy. The job must not avoid the node, and the API server must not have refused the restart.
+func canRestart(s *state.Snapshot, p *state.Pod, incidents []v1alpha1.Incident) bool {
+	r := s.Replica(p.Slot)
+	if p.Image == "" || r == nil || !r.NeedsPod() || !runsUndisturbed(p) || isNamed(incidents, p) || mustBeChecked(incidents, p) || s.IsFromBefore(p) {
+		return false
+	}
+	node, inTrouble := s.NodeTrouble(p)
+	isUnfit := inTrouble || s.IsOnBlamed(p) || nodes.Avoided(&s.Observed).Now(p.Node) || isDrained(incidents, &node)
+	return r.State != state.Vanished && !p.Restarting && !p.RestartRefused && !isUnfit
+}
+
+// isDrained reports whether the latest restart of the whole job was for a pod that was lost on the node, which is ill, or cordoned: its other pods are
+// about to go too, and leave it in the same restart.
+func isDrained(incidents []v1alpha1.Incident, node *state.Node) bool {
+	latest := latestOfJob(incidents)
+	return latest != nil && failure.IsLoss(latest.Cause) && latest.Node == node.Name && node.Ill.Reason != ""
+}
+
+// isNamed reports whether a user requested the restart of the pod's replica, or the stacks of a hang blame it. It then gets a new pod, and perhaps
+// another node.
+func isNamed(incidents []v1alpha1.Incident, p *state.Pod) bool {
+	return slices.ContainsFunc(incidents, func(incident v1alpha1.Incident) bool {
+		isBlamed := incident.Cause == v1alpha1.CauseHang && incident.Node != ""
+		return incident.Pod == p.Name && (isBlamed || incident.Cause == v1alpha1.CauseRequested)
+	})
+}
+
+// mustBeChecked reports whether the latest restart of the whole job suspects a node and the pod has preflight checks. Only a new pod repeats
+// them.
+func mustBeChecked(incidents []v1alpha1.Incident, p *state.Pod) bool {
+	latest := latestOfJob(incidents)
+	return latest != nil && failure.ReasonOf(latest.Reason).IsNodeFault && p.Checked
+}
+
+func latestOfJob(incidents []v1alpha1.Incident) *v1alpha1.Incident {
+	if n := slices.IndexFunc(incidents, func(i v1alpha1.Incident) bool { return i.Scope == v1alpha1.ScopeJob }); n >= 0 {
+		return &incidents[n]
+	}
+	return nil
+}
+
+// isAlone reports whether exactly one pod of the slot can act. A second one may have come back with its lost node.
+func isAlone(s *state.Snapshot, slot state.Slot) bool {
+	able := 0
+	pods := s.PodsOf(slot)
+	for i := range pods {
+		if s.MayAct(&pods[i]) {
+			able++
+		}
+	}
+	return able == 1
+}
+
+// runsUndisturbed reports whether all containers of the pod run, and no deletion, disruption or eviction is under way.
+func runsUndisturbed(p *state.Pod) bool {
+	runsWhole := p.Phase == corev1.PodRunning && p.Exit == nil && len(p.SideExits) == 0 && !p.MainSucceeded && !p.Fenced
+	return runsWhole && p.Deleted.IsZero() && p.Disruption.Reason == "" && p.Rejected.Reason == "" && p.Unhealthy.Reason == ""
+}
+
+// restartsAnyInPlace reports whether a pod continues after the incident, which ends its attempt. Pods that must share a domain
+// continue together or not at all: the pods that stay would hold their domain, and the others may fit only in another one.
+func restartsAnyInPlace(s *state.Snapshot, incident *v1alpha1.Incident) bool {
+	incidents := slices.Insert(slices.Clone(s.Job.Status.Incidents), 0, *incident)
+	continues := func(p *state.Pod) bool {
+		return canRestart(s, p, incidents)
+	}
+	spec := &s.Job.Spec
+	if state.MethodOf(spec) != v1alpha1.RestartInPlace {
+		return false
+	}
+	if state.RequiresDomain(spec) {
+		for r := range s.Replicas() {
+			if state.InDomain(spec, r.Slot.Role) && (r.Pod == nil || !continues(r.Pod)) {
+				return false
+			}
+		}
+	}
+	return slices.ContainsFunc(s.Pods, func(p state.Pod) bool { return continues(&p) })
+}

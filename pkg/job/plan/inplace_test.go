@@ -1,0 +1,207 @@
+package plan_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/plan"
+	"github.com/trainingjob/operator/pkg/job/state"
+	"github.com/trainingjob/operator/test/sim/builder"
+)
+
+const bytes = "train@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+
+// inAttempt1 is a job of three ranks that restarts in place and whose first attempt has just ended.
+func inAttempt1(options ...builder.JobOption) *v1alpha1.TrainingJob {
+	inPlace := builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = v1alpha1.RestartInPlace })
+	return builder.Job("j", append([]builder.JobOption{pytorch, builder.Workers(3), builder.StartedAt(0), builder.Attempt(1), inPlace}, options...)...)
+}
+
+// recreates is a job whose pods are deleted by a restart.
+var recreates = builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = v1alpha1.RestartRecreate })
+
+// onePort is a job whose ranks meet at the same port in each attempt, as the template declares it.
+var onePort = builder.EveryRole(builder.PodSpec(func(pod *corev1.PodSpec) {
+	pod.Containers[0].Ports = []corev1.ContainerPort{{Name: "pytorchjob-port", ContainerPort: 23456}}
+}))
+
+// began is a job whose pods of the present attempt were created for that method.
+func began(method v1alpha1.RestartMethod) builder.JobOption {
+	return builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.Memory.RestartMethod = method })
+}
+
+// restartable is a running pod that can restart in place. told is its last assignment, if any.
+func restartable(index int, told, process string, options ...builder.PodOption) builder.SnapshotOption {
+	if told == "" {
+		told = `{"life":"0-0"}`
+	}
+	one := builder.Edit(func(pod *corev1.Pod) {
+		pod.Annotations = map[string]string{"trainingjob.dev/in-place-restart": told}
+		pod.Spec.Containers[0].Image = "train:v1"
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: pod.Spec.Containers[0].Name, ContainerID: process, ImageID: "docker.io/library/" + bytes,
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+	})
+	return builder.Running("worker", index, append([]builder.PodOption{builder.Life(0, 0), one}, options...)...)
+}
+
+// incident is a job whose present attempt began after an incident of that reason.
+func incident(reason string) builder.JobOption {
+	return builder.Status(func(s *v1alpha1.TrainingJobStatus) {
+		s.Incidents = []v1alpha1.Incident{{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Index: 1, Reason: reason}, Scope: v1alpha1.ScopeJob}}
+	})
+}
+
+// hung is an incident for which the stacks blame worker-2.
+var hung = builder.Status(func(s *v1alpha1.TrainingJobStatus) {
+	s.Incidents = []v1alpha1.Incident{{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Index: 2, Pod: "j-worker-2", Node: "node-worker-2", Cause: v1alpha1.CauseHang}, Scope: v1alpha1.ScopeJob}}
+})
+
+// drained is an incident that began as worker-1 was evicted from the node of worker-2.
+var drained = builder.Status(func(s *v1alpha1.TrainingJobStatus) {
+	s.Incidents = []v1alpha1.Incident{{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Index: 1, Node: "node-worker-2", Cause: v1alpha1.CauseInfrastructure}, Scope: v1alpha1.ScopeJob}}
+})
+
+func TestWhoIsRestartedInPlace(t *testing.T) {
+	told := func(process string) string {
+		return `{"life":"1-0","from":"0-0","process":"` + process + `","time":"` + builder.Epoch.Add(10*second).Format(time.RFC3339) + `"}`
+	}
+	broken := builder.Failed("worker", 1, builder.Exit(1), builder.Life(0, 0))
+	leader, other := restartable(0, "", "a"), restartable(2, "", "c")
+	leaderTold, leaderBack := restartable(0, told("a"), "a"), restartable(0, told("a"), "a2")
+	otherTold, otherBack := restartable(2, told("c"), "c"), restartable(2, told("c"), "c2")
+	// The clock stands at 20 s unless one of what is seen sets it.
+	then := func(what ...builder.SnapshotOption) []builder.SnapshotOption {
+		return append(seen(builder.Now(20*second)), what...)
+	}
+	const buryFailed, retellLeader, retellOther = "delete j-worker-1: its life is past", "restart j-worker-0 in place", "restart j-worker-2 in place"
+	saidFailed := builder.Edit(func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed })
+	avoided := builder.Avoided("node-worker-2", time.Hour)
+	checkSteps(t, []stepCase{
+		{"all at once, as each attempt has a port of its own", inAttempt1(), then(leader, other, broken), []string{buryFailed, retellLeader, retellOther}, 0},
+		{"whatever the leader does", inAttempt1(), then(leaderTold, other), []string{retellOther}, 55 * second},
+		{"the leader first, if the port stays", inAttempt1(onePort), then(leader, other, broken), []string{buryFailed, retellLeader}, 0},
+		{"no pod while the leader's old process runs", inAttempt1(onePort), then(leaderTold, other), nil, 55 * second},
+		{"the others when its new one is", inAttempt1(), then(leaderBack, other), []string{retellOther}, 0},
+		{"the new pods last", inAttempt1(), then(leaderBack, otherTold), nil, 55 * second},
+		{"when no old process is left", inAttempt1(), then(leaderBack, otherBack), []string{"create j-worker-1-a1r0"}, 0},
+		{"a leader that is gone comes last, too", inAttempt1(), then(restartable(1, "", "b"), other), []string{"restart j-worker-1 in place", retellOther}, 0},
+		{"the others wait for a leader that is ending", inAttempt1(onePort), then(builder.Deleted("worker", 0, builder.Life(0, 0), builder.DeletedAt(9*second)), other), nil, 24 * second},
+		{"no pod of a replica whose two pods can act", inAttempt1(), then(leaderBack, other, restartable(2, `{"life":"0-1"}`, "d", builder.Life(0, 1))),
+			[]string{"delete j-worker-2: its life is past", "delete j-worker-2-a0r1: its life is past"}, 0},
+		{"new pods after an incident that suspects a node, so that their preflight checks run again", inAttempt1(incident("NodeLost")),
+			then(restartable(0, "", "a", builder.Checked(5*second)), other, broken), []string{"delete j-worker-0: its life is past", buryFailed, retellOther}, 0},
+		{"in place after any other incident", inAttempt1(incident("Error")), then(restartable(0, "", "a", builder.Checked(5*second)), other, broken), []string{buryFailed, retellLeader, retellOther}, 0},
+		{"not a rank that the stacks of a hang blame", inAttempt1(hung), then(leaderBack, other), []string{"delete j-worker-2: its life is past"}, 0},
+		{"not before the attempt may begin", inAttempt1(builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.NextStartTime = builder.TimePtr(30 * second) })),
+			then(leader, other, builder.Now(20*second)), nil, 30 * second},
+		{"on a node that is avoided it is created anew", inAttempt1(avoided), then(leaderBack, other), []string{"delete j-worker-2: its life is past"}, 0},
+		{"on a node in trouble, too", inAttempt1(), then(leaderBack, other, builder.NodeLost("node-worker-2", 5*second), builder.Now(14*second)), []string{"delete j-worker-2: its life is past"}, 20 * second},
+		{"on a silent node, too", inAttempt1(), then(leaderBack, other, builder.NodeSilent("node-worker-2", 5*second)),
+			[]string{"fence j-worker-2, uid-j-worker-2", "delete j-worker-2: its life is past"}, 0},
+		{"not one from before a suspension, which a create that came late has made", inAttempt1(builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.Memory.ResumeNumber = 1 })),
+			then(leader, other), []string{"delete j-worker-0: its life is past", "delete j-worker-2: its life is past"}, 0},
+		{"on one that is ill, too", inAttempt1(), then(leaderBack, other, builder.NodeUnhealthy("node-worker-2", "GpuMemWatch", "[79]", 5*second)), []string{"delete j-worker-2: its life is past"}, 0},
+		{"one whose node is drained leaves with the pod that went first", inAttempt1(drained), then(leaderBack, other, builder.NodeCordoned("node-worker-2")),
+			[]string{"delete j-worker-2: its life is past"}, 0},
+		{"where a node is only cordoned, in place", inAttempt1(incident("Error")), then(leaderBack, other, builder.NodeCordoned("node-worker-2")), []string{retellOther}, 0},
+		{"one that is being drained, too", inAttempt1(), then(leaderBack, restartable(2, "", "c", builder.Disrupted("EvictionByEvictionAPI", 5*second))),
+			[]string{"delete j-worker-2: its life is past"}, 0},
+		{"one that its kubelet evicts, too", inAttempt1(), then(leaderBack, restartable(2, "", "c", builder.Rejected("Evicted", "The node was low on resource: memory."), saidFailed)),
+			[]string{"delete j-worker-2: its life is past"}, 0},
+		{"not one whose replica has begun the attempt and lost its pod, while another one still starts: a create that came late has made it", inAttempt1(),
+			then(leaderBack, other, builder.Pending("worker", 1, builder.Life(1, 0), builder.Waiting("ContainerCreating", "")), builder.Gone("worker", 2)),
+			[]string{"delete j-worker-2: its life is past"}, 0},
+		{"a job that recreates restarts nothing in place", inAttempt1(recreates), then(leader, other),
+			[]string{"delete j-worker-0: its life is past", "delete j-worker-2: its life is past"}, 0},
+		{"of a gang that stays in its group, in place", inAttempt1(builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.Memory.GroupAttempt = ptr.To[int32](0) })),
+			then(leader, other, ganged(state.Group{Name: "j-0", Minimum: 3})), []string{retellLeader, retellOther}, 0},
+		{"as the attempt began, whatever the spec is now", inAttempt1(recreates, began(v1alpha1.RestartInPlace)), then(leader, other), []string{retellLeader, retellOther}, 0},
+		{"not one that began otherwise", inAttempt1(began(v1alpha1.RestartRecreate)), then(leader, other),
+			[]string{"delete j-worker-0: its life is past", "delete j-worker-2: its life is past"}, 0},
+		{"not of one whose next group is its own", inAttempt1(), then(leader, other, ganged(state.Group{Name: "j-1", Minimum: 3})),
+			[]string{"delete j-worker-0: its life is past", "delete j-worker-2: its life is past"}, 0},
+		{"what has not restarted within its grace period and 15 s is created anew", inAttempt1(), then(leaderBack, otherTold, builder.Now(55*second)),
+			[]string{"delete j-worker-2: it has not restarted in place in time"}, 0},
+	})
+}
+
+// A restart in place writes the life, the ended process, and a name of the image that no life had before.
+func TestTheStepOfARestartInPlace(t *testing.T) {
+	p := plan.Make(builder.Snapshot(inAttempt1(), restartable(0, "", "a"), builder.Now(20*second)))
+	if len(p.Steps) != 1 {
+		t.Fatalf("steps %v", p.Steps)
+	}
+	step, _ := p.Steps[0].(plan.RestartPod)
+	want := `{"life":"1-0","from":"0-0","process":"a","time":"` + builder.Epoch.Add(20*second).Format(time.RFC3339) + `"}`
+	image := "docker.io/library/train:life-1-0@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+	if step.Told.String() != want || step.Image != image || step.Container != "main" {
+		t.Errorf("told %s; %s runs %s", step.Told, step.Container, step.Image)
+	}
+}
+
+// A pod that seems pending may run by now, and may have a restart in place assigned: it is deleted at the version that was read,
+// or not at all.
+func TestAPodThatCouldGoOnInPlaceIsDeletedAsItWasRead(t *testing.T) {
+	waits := builder.Pending("worker", 2, builder.Life(0, 0), builder.Edit(func(pod *corev1.Pod) { pod.ResourceVersion = "7" }))
+	for name, c := range map[string]struct {
+		job  *v1alpha1.TrainingJob
+		want string
+	}{
+		"in place": {inAttempt1(), "7"},
+		"anew":     {inAttempt1(recreates), ""},
+	} {
+		steps := plan.Make(builder.Snapshot(c.job, waits, builder.Now(20*second))).Steps
+		if d, is := steps[0].(plan.DeletePod); len(steps) != 1 || !is || d.Version != c.want {
+			t.Errorf("%s: steps %+v, want one deletion at version %q", name, steps, c.want)
+		}
+	}
+}
+
+// A user who restarts one rank wants another process in another pod. The other ranks restart in their pods, unless all must share a domain.
+func TestANamedReplicaGetsANewPodWhileTheOthersRestartInPlace(t *testing.T) {
+	for name, c := range map[string]struct {
+		options []builder.JobOption
+		stays   bool
+		words   string
+		want    []string
+	}{
+		"one rank":         {nil, true, "worker-2: slow disk", []string{"delete j-worker-2", "restart j-worker-0", "restart j-worker-1"}},
+		"the whole job":    {nil, true, "slow disk", []string{"restart j-worker-0", "restart j-worker-1", "restart j-worker-2"}},
+		"within a domain":  {[]builder.JobOption{builder.Gang(v1alpha1.GangNative), builder.InDomain()}, false, "worker-2: slow disk", nil},
+		"all, in a domain": {[]builder.JobOption{builder.Gang(v1alpha1.GangNative), builder.InDomain()}, true, "slow disk", nil},
+	} {
+		job := inAttempt1(append(c.options, builder.Attempt(0), began(v1alpha1.RestartInPlace))...)
+		request(job, c.words)
+		pods := []builder.SnapshotOption{builder.Now(20 * second), restartable(0, "", "a"), restartable(1, "", "b"), restartable(2, "", "c")}
+		job.Status = plan.Make(builder.Snapshot(job, pods...)).Status
+		if job.Status.Attempt != 1 || (job.Status.Memory.GroupAttempt != nil) != c.stays {
+			t.Errorf("%s: attempt %d, group of attempt %v, want pods to stay: %t", name, job.Status.Attempt, job.Status.Memory.GroupAttempt, c.stays)
+		}
+		steps := lines(plan.Make(builder.Snapshot(job, pods...)).Steps)
+		for _, want := range c.want {
+			if !slices.ContainsFunc(steps, func(step string) bool { return strings.HasPrefix(step, want) }) {
+				t.Errorf("%s: the steps %q lack %q", name, steps, want)
+			}
+		}
+	}
+}
+
+// The annotation had another name. Such a pod trains on, and restarts in place under the new one.
+func TestAPodWithAnAnnotationOfAnotherNameTrainsOn(t *testing.T) {
+	old := builder.Edit(func(pod *corev1.Pod) {
+		pod.Annotations = map[string]string{"trainingjob.dev/told": pod.Annotations["trainingjob.dev/in-place-restart"]}
+	})
+	in := func(told string) []builder.SnapshotOption {
+		return seen(builder.Now(20*second), restartable(0, told, "a", old), restartable(1, told, "b", old), restartable(2, told, "c", old))
+	}
+	checkSteps(t, []stepCase{
+		{"in the present attempt", inAttempt1(), in(`{"life":"1-0","from":"0-0","process":"x","time":"2026-01-05T12:00:10Z"}`), nil, 0},
+		{"in the one before", inAttempt1(), in(""), []string{"restart j-worker-0 in place", "restart j-worker-1 in place", "restart j-worker-2 in place"}, 0},
+	})
+}

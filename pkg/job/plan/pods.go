@@ -1,0 +1,107 @@
+package plan
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/build"
+	"github.com/trainingjob/operator/pkg/job/framework"
+	"github.com/trainingjob/operator/pkg/job/gang"
+	"github.com/trainingjob/operator/pkg/job/nodes"
+	"github.com/trainingjob/operator/pkg/job/policy"
+	"github.com/trainingjob/operator/pkg/job/state"
+)
+
+// Placement is what the new pods of one plan have in common besides their job.
+type Placement struct {
+	// Avoided are the nodes to which the pods prefer all others.
+	Avoided []string
+	// Excluded are the nodes on which they cannot run now.
+	Excluded []string
+	// Gang is the scheduler of the job's pod group.
+	Gang v1alpha1.Gang
+}
+
+func placement(s *state.Snapshot, v *policy.Verdict) *Placement {
+	return &Placement{Avoided: v.Avoided, Excluded: nodes.Lost(s), Gang: s.Gang.Scheduler}
+}
+
+// createPods creates the missing pods, the leader's first where the others need it. It stops just above the limit of one plan.
+func createPods(s *state.Snapshot, v *policy.Verdict, missing []*state.Replica) []Step {
+	var steps []Step
+	placement, leader := placement(s, v), state.Leader(&s.Job.Spec)
+	// if not all pods fit, the leader must; a gang's minimum ensures that itself
+	leads := s.Job.Spec.Elastic != nil && !s.IsGang()
+	for _, r := range missing[:min(len(missing), maxPodWrites+1)] {
+		create := CreatePod{Name: state.PodName(s.Job.Name, r.Slot, r.Life), Slot: r.Slot, Life: r.Life, Placement: placement}
+		if leads && r.Slot == leader {
+			create.Stage = Prerequisites
+		}
+		steps = append(steps, create)
+	}
+	return steps
+}
+
+// Pods returns the function that builds the pods of the job's steps one by one. Several goroutines may call it at once. It
+// computes the common part once, with the first pod.
+func Pods(job *v1alpha1.TrainingJob) func(CreatePod) *corev1.Pod {
+	environment := sync.OnceValue(func() func(state.Slot) []corev1.EnvVar {
+		return framework.For(job.Spec.Framework).Environment(job)
+	})
+	complete := sync.OnceValue(func() func(state.Slot, *corev1.Pod) { return framework.Complete(job) })
+	return func(step CreatePod) *corev1.Pod {
+		pod := build.Pod(job, step.Slot, step.Life, environment()(step.Slot), step.Placement.Avoided)
+		build.Exclude(pod, step.Placement.Excluded)
+		build.TellPort(pod, build.LeaderPort(job, step.Life.Attempt))
+		complete()(step.Slot, pod)
+		place(job, step.Slot.Role, pod, step.Placement.Gang)
+		return pod
+	}
+}
+
+// place makes the pod a member of its gang, and keeps it near the others.
+func place(job *v1alpha1.TrainingJob, role v1alpha1.Role, pod *corev1.Pod, scheduler v1alpha1.Gang) {
+	scheduling := ptr.Deref(job.Spec.Scheduling, v1alpha1.Scheduling{})
+	build.Schedule(pod, &scheduling)
+	provider := gang.For(scheduler)
+	switch {
+	case provider == nil:
+	case joinsGang(&job.Spec, scheduler, role):
+		provider.Join(pod, state.GroupNameOf(job))
+	default:
+		provider.Follow(pod, &scheduling)
+	}
+	if state.InDomain(&job.Spec, role) && (provider == nil || !provider.Constrains(scheduling.Topology)) {
+		build.KeepNear(pod, job, scheduling.Topology)
+	}
+}
+
+// waitsForWell is how long a pod that excludes nodes finds no other before it is created again, without the excluded nodes that are well again.
+const waitsForWell = 30 * time.Second
+
+// deleteOfWellNodes returns the steps that delete pods that find no node while a node that they exclude is well again: no pod waits for a node that is
+// well. They are created again in the same life, because they never ran. It also returns when to look again; zero for never.
+func deleteOfWellNodes(s *state.Snapshot) (steps []Step, wake time.Time) {
+	isLost := func(name string) bool {
+		return slices.ContainsFunc(s.Nodes, func(n state.Node) bool { return n.Lost.Reason != "" && n.Name == name })
+	}
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		waits := !s.IsPast(p) && p.CanRun() && !p.Scheduled() && p.Deleted.IsZero() && len(p.Excludes) > 0
+		switch due := p.Created.Add(waitsForWell); {
+		case !waits:
+		case s.Now.Before(due):
+			wake = state.Earliest(wake, due)
+		case !slices.ContainsFunc(p.Excludes, func(name string) bool { return !isLost(name) }): // no event reaches the job of a node without its pods
+			wake = state.Earliest(wake, s.Now.Add(waitsForWell))
+		default:
+			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Version: p.Version, Why: WhyNodeIsBack})
+		}
+	}
+	return steps, wake
+}

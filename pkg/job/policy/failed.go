@@ -1,0 +1,66 @@
+package policy
+
+import (
+	"slices"
+	"time"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/budget"
+	"github.com/trainingjob/operator/pkg/job/failure"
+	"github.com/trainingjob/operator/pkg/job/state"
+)
+
+// failed rules because replicas have broken: they restart, or the job fails.
+func failed(s *state.Snapshot) (*Ruling, time.Time) {
+	if s.Is(v1alpha1.ConditionSuspended) { // the remaining pods are from before the suspension, on lost nodes; the next lives replace them
+		return nil, time.Time{}
+	}
+	if fatal := failure.FatalEvidence(s); fatal != nil {
+		return failFatally(s, fatal), time.Time{}
+	}
+	restartable := slices.DeleteFunc(failure.Find(s), func(incident failure.Incident) bool { return isGivenUp(s, &incident) })
+	incidents := failure.Restarts(s, restartable)
+	if len(incidents) == 0 {
+		return nil, time.Time{}
+	}
+	ruling := restart(s, incidents)
+	for _, hold := range holds {
+		if held, until := hold(s, ruling); held != nil {
+			return held, until
+		}
+	}
+	return ruling, time.Time{}
+}
+
+// givenUp returns the failures that the job accepts from now on: their replicas are not restarted, and do not restart with others.
+func givenUp(s *state.Snapshot, restarts []failure.Incident) []failure.Incident {
+	var left []failure.Incident
+	for r := range s.Replicas() {
+		runsAgain := slices.ContainsFunc(restarts, func(i failure.Incident) bool { return failure.Covers(&i.Incident, r.Slot) })
+		if !failure.IsApart(&s.Job.Spec, r.Slot.Role) || !r.IsBroken() || runsAgain {
+			continue
+		}
+		if incident := failure.IncidentOf(s, r); isGivenUp(s, &incident) {
+			incident.Message = failure.WithMessage(&incident.Failure, failure.Describe(&incident.Failure)+" and is not restarted; the job continues.")
+			left = append(left, incident)
+		}
+	}
+	return left
+}
+
+// isGivenUp reports whether the replica stays failed: the training does not need its role, and the failure is fatal, or it begins an incident
+// beyond the budget of such roles. A user's rule that fails the job for it comes first.
+func isGivenUp(s *state.Snapshot, incident *failure.Incident) bool {
+	switch {
+	case !failure.IsApart(&s.Job.Spec, incident.Role) || !failure.IsFailure(incident.Cause) || incident.FailedBy != nil:
+		return false
+	case failure.IsFatal(*incident):
+		return true
+	case failure.Latest(s, incident) != nil:
+		return false
+	case failure.IsLoss(incident.Cause):
+		return false
+	default:
+		return int32(len(budget.Used(s, v1alpha1.BudgetEvaluatorRestarts))) >= budget.Limit(&s.Job.Spec, v1alpha1.BudgetEvaluatorRestarts)
+	}
+}

@@ -1,0 +1,78 @@
+package policy
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/failure"
+	"github.com/trainingjob/operator/pkg/job/state"
+)
+
+// requested rules because a user requests a restart of the job or of one replica. Failures come first: their restart may be the
+// requested one, and a request must not hide a failure. The request costs no budget, counts nothing against the training, and
+// recovery.rules do not apply to it. Its back-off begins with a second, so that a user cannot restart a job as fast as the API
+// server allows.
+func requested(s *state.Snapshot) (*Ruling, time.Time) {
+	request := s.RestartRequest()
+	if request == nil || hastened(s) != nil {
+		return nil, time.Time{}
+	}
+	// a life that ends otherwise answers it
+	canEnd := []state.State{state.Pending, state.Starting, state.Running, state.GivenUp}
+	if r := request.Replica; r != nil && (s.Is(v1alpha1.ConditionSuspended) || !slices.Contains(canEnd, r.State)) {
+		return nil, time.Time{}
+	}
+	incident := requestedIncident(s, request)
+	if incident.Scope == v1alpha1.ScopeJob {
+		if held, until := awaitCheckpoint(s, v1alpha1.ReasonRestartRequested, "a restart was requested"); held != nil {
+			return held, until
+		}
+	}
+	return restart(s, []failure.Incident{incident}), time.Time{}
+}
+
+// hastened returns the replicas whose next lives answer a request: of all replicas that restart with the named one, or of all that the job waits for, no
+// pod exists. A restart is under way, so the request begins no other one. It ends their back-off.
+func hastened(s *state.Snapshot) []*state.Replica {
+	request := s.RestartRequest()
+	if request == nil {
+		return nil
+	}
+	incident := requestedIncident(s, request)
+	var waiting []*state.Replica
+	for r := range s.Replicas() {
+		switch {
+		case !failure.Covers(&incident.Incident, r.Slot), !r.NeedsPod():
+		case r.State != state.Missing:
+			return nil
+		default:
+			waiting = append(waiting, r)
+		}
+	}
+	return waiting
+}
+
+// WaitsForRequest reports whether an earlier request began the back-off of the slot. Another one does not end it: a program that requests
+// restarts all the time must not restart the job all the time.
+func WaitsForRequest(s *state.Snapshot, slot state.Slot) bool {
+	incidents := s.Job.Status.Incidents
+	latest := slices.IndexFunc(incidents, func(i v1alpha1.Incident) bool { return failure.Covers(&i, slot) })
+	return latest >= 0 && incidents[latest].Cause == v1alpha1.CauseRequested
+}
+
+// requestedIncident returns the restart of the whole job, or of the replica with all replicas that cannot continue without it.
+func requestedIncident(s *state.Snapshot, request *state.Request) failure.Incident {
+	leader := state.Leader(&s.Job.Spec)
+	f, scope := v1alpha1.Failure{
+		Role: leader.Role, Index: int32(leader.Index), Attempt: s.Job.Status.Attempt,
+		Cause: v1alpha1.CauseRequested, Reason: v1alpha1.ReasonRestartRequested, Message: request.Reason, Time: metav1.NewTime(s.Now),
+	}, v1alpha1.ScopeJob
+	if r := request.Replica; r != nil {
+		f = failure.At(s, r, v1alpha1.CauseRequested, v1alpha1.ReasonRestartRequested, request.Reason)
+		scope = failure.ScopeOf(&s.Job.Spec, r.Slot)
+	}
+	return failure.NewIncident(s, f, scope, nil)
+}

@@ -1,0 +1,98 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/budget"
+	"github.com/trainingjob/operator/pkg/job/failure"
+	"github.com/trainingjob/operator/pkg/job/state"
+)
+
+// restart returns the ruling on failures that need a restart. A fatal failure, or one beyond its budget, fails the job.
+func restart(s *state.Snapshot, incidents []failure.Incident) *Ruling {
+	for n := range incidents {
+		incidents[n].Followers = followers(s, &incidents[n])
+	}
+	for n := range incidents {
+		incident := &incidents[n]
+		if failure.IsFatal(*incident) {
+			return failFatally(s, incident)
+		}
+		if isStuck(s, &incident.Incident) {
+			return fail(&incident.Failure, v1alpha1.ReasonNoProgress, fmt.Sprintf("%s, and recovery.noProgressLimit (%d) restarts in a row have not brought the training beyond step %d.",
+				failure.Describe(&incident.Failure), noProgressLimit(s), s.RecordedStep()))
+		}
+		incident.InRow, incident.NextStart = budget.Backoff(s, incident)
+		if incident.Joins != nil {
+			incident.Message = joinMessage(incident)
+			continue
+		}
+		name := budget.Of(&s.Job.Spec, incident)
+		number, limit := budget.Number(s, incident), budget.Limit(&s.Job.Spec, name)
+		if number > limit {
+			return fail(&incident.Failure, v1alpha1.ReasonMaxRestartsExceeded, fmt.Sprintf("%s and %s is used up.%s",
+				failure.Describe(&incident.Failure), budget.Describe(name, limit), failure.Hint(&s.Job.Spec, &incident.Failure)))
+		}
+		incident.Followers += failure.Joined(incidents, &incident.Incident)
+		incident.Message = restartMessage(s, incident, number, limit)
+	}
+	begun := slices.IndexFunc(incidents, func(incident failure.Incident) bool { return incident.Joins == nil })
+	first := &incidents[max(begun, 0)]
+	return &Ruling{
+		Kind: Restart, Reason: restartReason(&first.Failure), Message: first.Message, Failure: &first.Failure, Restarts: incidents, Asked: keptRequest(s, incidents),
+	}
+}
+
+// restartForTime returns the ruling on a deadline that has passed. No replica has failed by itself. A rule may restart less for a hang: the time of
+// other deadlines counts from the start of the attempt, and only another attempt has new time.
+func restartForTime(s *state.Snapshot, f v1alpha1.Failure) *Ruling {
+	incident := failure.NewIncident(s, f, v1alpha1.ScopeJob, nil)
+	if f.Reason != v1alpha1.ReasonProgressStalled {
+		incident.Scope = v1alpha1.ScopeJob
+	}
+	return restart(s, []failure.Incident{incident})
+}
+
+// keptRequest returns the checkpoint request of the job if only replicas restart that the training does not need: its ranks go on saving.
+func keptRequest(s *state.Snapshot, incidents []failure.Incident) *v1alpha1.CheckpointRequest {
+	if slices.ContainsFunc(incidents, func(i failure.Incident) bool { return !failure.IsApart(&s.Job.Spec, i.Role) }) {
+		return nil
+	}
+	return s.Job.Status.CheckpointRequest
+}
+
+func fail(f *v1alpha1.Failure, reason, message string) *Ruling {
+	return &Ruling{Kind: Fail, Reason: reason, Message: failure.WithMessage(f, message), Failure: f}
+}
+
+func failFatally(s *state.Snapshot, incident *failure.Incident) *Ruling {
+	policy := s.Job.Spec.ReplicaSpecs[incident.Role].RestartPolicy
+	switch {
+	case incident.FailedBy != nil:
+		rule := failure.RuleText(s.Job, *incident.FailedBy)
+		return fail(&incident.Failure, v1alpha1.ReasonFailJobRule, fmt.Sprintf("%s, and %s fails the job.", failure.Describe(&incident.Failure), rule))
+	case policy == v1alpha1.RestartNever:
+		return fail(&incident.Failure, v1alpha1.ReasonFatalExit, failure.Describe(&incident.Failure)+", which restartPolicy Never does not restart.")
+	default:
+		return fail(&incident.Failure, v1alpha1.ReasonFatalExit, fmt.Sprintf("%s, which is permanent under restartPolicy %s.", failure.Describe(&incident.Failure), policy))
+	}
+}
+
+// followers returns how many other replicas restart with the broken one. A succeeded replica runs again only with the whole of a
+// collective, because the other ranks cannot meet without it.
+func followers(s *state.Snapshot, incident *failure.Incident) int32 {
+	if incident.Scope == v1alpha1.ScopeReplica {
+		return 0
+	}
+	var n int32
+	for r := range s.Replicas() {
+		restarts := r.NeedsPod() && r.Slot.Role == incident.Role
+		if incident.Scope == v1alpha1.ScopeJob {
+			restarts = r.State != state.Succeeded || state.IsMember(&s.Job.Spec, r.Slot.Role)
+		}
+		n += one(restarts && r.Slot != failure.SlotOf(&incident.Failure))
+	}
+	return n
+}

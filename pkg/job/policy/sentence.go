@@ -1,0 +1,88 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/failure"
+	"github.com/trainingjob/operator/pkg/job/state"
+)
+
+// restartMessage describes the incident: what broke, who follows, what it costs.
+func restartMessage(s *state.Snapshot, incident *failure.Incident, number, limit int32) string {
+	charge, follow := "not charged", ""
+	if incident.Charged {
+		charge = fmt.Sprintf("restart %d of %d", number, limit)
+	}
+	if incident.Followers > 0 {
+		follow = fmt.Sprintf(", %d more follow", incident.Followers)
+	}
+	text := failure.Describe(&incident.Failure)
+	switch incident.Scope {
+	case v1alpha1.ScopeJob:
+		text += fmt.Sprintf(": the whole job restarts as attempt %d%s, %s.", s.Job.Status.Attempt+1, follow, charge)
+	case v1alpha1.ScopeRole:
+		text += fmt.Sprintf(": all replicas of role %s are replaced%s, %s.", incident.Role, follow, charge)
+	default:
+		what := "only this replica is replaced"
+		if incident.Followers > 0 {
+			what = fmt.Sprintf("this replica is replaced, and %d more with it", incident.Followers)
+		}
+		text += fmt.Sprintf(": %s, %s.", what, charge)
+	}
+	return failure.WithMessage(&incident.Failure, text+beside(s, incident)+failure.Hint(&s.Job.Spec, &incident.Failure))
+}
+
+// joinMessage describes an end that is part of an incident of the last seconds.
+func joinMessage(incident *failure.Incident) string {
+	what := "this replica is replaced"
+	if incident.Scope == v1alpha1.ScopeRole {
+		what = fmt.Sprintf("all replicas of role %s are replaced", incident.Role)
+	}
+	return failure.WithMessage(&incident.Failure, fmt.Sprintf("%s within seconds of %s: %s as part of that incident, not charged again.",
+		failure.Describe(&incident.Failure), failure.SlotOf(&incident.Joins.Failure), what))
+}
+
+// besideNamed is how many replicas a message names of those whose logs are kept as well.
+const besideNamed = 4
+
+// beside names the replicas that ended by themselves at about the same time. Their logs are kept as well.
+func beside(s *state.Snapshot, incident *failure.Incident) string {
+	if incident.Scope != v1alpha1.ScopeJob {
+		return ""
+	}
+	var names []string
+	for r := range s.Replicas() {
+		if r.Pod != nil && failure.EndedBeside(&incident.Failure, r.Pod) {
+			names = append(names, r.Slot.String())
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	text := " Beside it ended " + strings.Join(names[:min(len(names), besideNamed)], ", ")
+	if more := len(names) - besideNamed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	if text += ": "; incident.Alike > 0 {
+		text += "which was first does not show, and "
+	}
+	return text + "the logs of all are kept."
+}
+
+// restartReasons are the condition reasons of restarts by cause. Every other cause has ReasonReplicaFailed.
+var restartReasons = map[v1alpha1.Cause]string{
+	v1alpha1.CauseInfrastructure: v1alpha1.ReasonReplicaLost, v1alpha1.CausePreempted: v1alpha1.ReasonReplicaPreempted,
+	v1alpha1.CauseOOM: v1alpha1.ReasonOutOfMemory, v1alpha1.CauseHang: v1alpha1.ReasonHang, v1alpha1.CauseStartup: v1alpha1.ReasonStartupFailed,
+	v1alpha1.CauseCompleted: v1alpha1.ReasonReplicaCompleted, v1alpha1.CauseRequested: v1alpha1.ReasonRestartRequested,
+}
+
+// restartReason returns the condition reason of a restart because of the failure.
+func restartReason(f *v1alpha1.Failure) string {
+	if f.Reason == v1alpha1.ReasonStartupDeadline {
+		return v1alpha1.ReasonStartupDeadline
+	}
+	return cmp.Or(restartReasons[f.Cause], v1alpha1.ReasonReplicaFailed)
+}

@@ -1,0 +1,76 @@
+package serve
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// GroupVersion is the API version of the served kinds.
+var GroupVersion = schema.GroupVersion{Group: "kubeflow.org", Version: "v1"}
+
+// Kind is one kind of Kubeflow job.
+type Kind struct {
+	// Name is the kind: PyTorchJob.
+	Name      string
+	framework v1alpha1.Framework
+	// Specs is the field of the spec that holds the roles.
+	Specs string
+	// port is the port of a replica whose template declares none under the name portName.
+	portName string
+	port     int32
+	// hasNamespace reports whether the messages of Running and Succeeded name the job's namespace.
+	hasNamespace func(hasMaster bool) bool
+}
+
+func always(bool) bool                 { return true }
+func never(bool) bool                  { return false }
+func unlessMaster(hasMaster bool) bool { return !hasMaster }
+
+// kinds lists the served kinds. Source: the constants, defaults and controllers of Training Operator 1.9.4.
+var kinds = []Kind{
+	{"PyTorchJob", v1alpha1.PyTorch, "pytorchReplicaSpecs", "pytorchjob-port", 23456, unlessMaster},
+	{"TFJob", v1alpha1.TensorFlow, "tfReplicaSpecs", "tfjob-port", 2222, always},
+	{"XGBoostJob", v1alpha1.XGBoost, "xgbReplicaSpecs", "xgboostjob-port", 9999, never},
+	{"PaddleJob", v1alpha1.Paddle, "paddleReplicaSpecs", "master", 36543, unlessMaster},
+	{"JAXJob", v1alpha1.JAX, "jaxReplicaSpecs", "jaxjob-port", 6666, always},
+}
+
+// ParseKinds returns the kinds of those names. Its error lists the valid kinds.
+func ParseKinds(names []string) ([]Kind, error) {
+	var parsed []Kind
+	for _, name := range names {
+		i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name })
+		switch {
+		case name == "MPIJob":
+			return nil, fmt.Errorf("MPIJob v1 is not served: its images start ranks by kubectl; run kubectl tj convert on the job, or use the MPI operator")
+		case i < 0:
+			return nil, fmt.Errorf("%q is not a served kind: write %s", name, strings.Join(namesOf(kinds), ", "))
+		case slices.ContainsFunc(parsed, func(k Kind) bool { return k.Name == name }):
+			return nil, fmt.Errorf("%s is named twice: name it once", name)
+		}
+		parsed = append(parsed, kinds[i])
+	}
+	return parsed, nil
+}
+
+func namesOf(kinds []Kind) []string {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// GroupVersionKind returns the kind with its group and version.
+func (k Kind) GroupVersionKind() schema.GroupVersionKind { return GroupVersion.WithKind(k.Name) }
+
+// label is the name of its framework in Kubeflow's metrics.
+func (k Kind) label() string { return strings.ToLower(string(k.framework)) }
+
+// operator is the name that Kubeflow's operator has in the label training.kubeflow.org/operator-name.
+func (k Kind) operator() string { return strings.ToLower(k.Name) + "-controller" }

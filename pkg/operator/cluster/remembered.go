@@ -1,0 +1,202 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/state"
+)
+
+// foundFor is how long the API server's answer about a pod counts when the cache differs. The watch does not report changes of a
+// pod that lost the label by which the cache selects.
+const foundFor = 30 * time.Second
+
+// found is a pod from the API server.
+type found struct {
+	pod   state.Pod
+	until time.Time
+}
+
+// PodChanged records a watch event of a pod: what the API server showed of it before is old. is is nil for a deleted pod, and was is then its last
+// version. If the job misses the pod, that version shows where the pod was and why it went: a pod on a tainted node can be deleted and gone before
+// the cache has shown either. PodChanged keeps nothing for jobs without a record.
+//
+// The last version of every deleted pod has a deletionTimestamp. So PodChanged keeps the version in which a pod has ended by itself, too.
+func (c *Cluster) PodChanged(was, is *corev1.Pod) {
+	pod := cmp.Or(is, was)
+	c.ownerMemo(pod, func(m *jobMemo) {
+		delete(m.found, pod.Name)
+		if m.changed == nil {
+			m.changed = map[string]bool{}
+		}
+		m.changed[pod.Name] = true
+		p, ok := state.PodOf(state.OwnerOf(pod).Name, pod)
+		ended, hasEnded := m.ended[pod.UID]
+		switch {
+		case is != nil && ok && p.HasEndedByItself():
+			if p.EndSeen = c.clock.Now(); hasEnded {
+				p.EndSeen = ended.EndSeen
+			}
+			m.ended[p.UID] = p
+		case is != nil && p.Deleted.IsZero(): // it runs again in its pod
+			delete(m.ended, p.UID)
+		case is != nil && hasEnded: // only its kubelet adds to its end
+			is = is.DeepCopy()
+			is.DeletionTimestamp = nil
+			p, _ = state.PodOf(state.OwnerOf(pod).Name, is)
+			p.EndSeen = ended.EndSeen
+			m.ended[p.UID] = p
+		case is != nil:
+		case is == nil && hasEnded:
+			m.gone[pod.Name] = ended
+		case is == nil:
+			if p, hadNode := state.GonePodOf(state.OwnerOf(pod).Name, pod, c.clock.Now()); hadNode {
+				p.EndSeen = c.clock.Now()
+				m.gone[p.Name] = p
+			}
+		}
+	})
+}
+
+// find returns the job's pod of that name from the API server; nil if there is none. It remembers an existing pod until the watch
+// reports a change of that name, or the operator writes to pods of the job. Otherwise a pod without its label would cost a
+// request in each reconcile.
+func (c *Cluster) find(ctx context.Context, job *v1alpha1.TrainingJob, name string) (*state.Pod, error) {
+	var known found
+	c.memo(job, func(m *jobMemo) { known = m.found[name] })
+	if c.clock.Now().Before(known.until) {
+		return &known.pod, nil
+	}
+	var pod corev1.Pod
+	if err := c.live.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: name}, &pod); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	p, _ := state.PodOf(job.Name, &pod)
+	if !isOwnedBy(&pod, job) {
+		return nil, nil
+	}
+	c.memo(job, func(m *jobMemo) {
+		if m.changed[name] { // the answer may be older than the watch event
+			return
+		}
+		m.found[name] = found{pod: p, until: c.clock.Now().Add(foundFor)}
+	})
+	return &p, nil
+}
+
+// lastVersions returns the last versions of the pods that the snapshot misses, of pods in slots that the job no longer has, and of those that are
+// evidence. It forgets all others: their lives are over, or their success counts.
+func (c *Cluster) lastVersions(s *state.Snapshot) []state.Pod {
+	var last []state.Pod
+	c.memo(s.Job, func(m *jobMemo) {
+		maps.DeleteFunc(m.ended, func(_ types.UID, p state.Pod) bool { return s.Life(p.Slot) != s.LifeOf(&p) })
+		maps.DeleteFunc(m.gone, func(_ string, p state.Pod) bool {
+			r := s.Replica(p.Slot)
+			return (r != nil && !s.Misses(r) || s.Life(p.Slot) != s.LifeOf(&p)) && !s.MayExplain(&p)
+		})
+		last = slices.Collect(maps.Values(m.gone))
+	})
+	slices.SortFunc(last, func(a, b state.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	return last
+}
+
+// previousNode is the node of a slot's latest pod with a node.
+type previousNode struct {
+	life state.Life
+	node string
+}
+
+// recordNodes records the nodes of the job's latest pods.
+func (c *Cluster) recordNodes(s *state.Snapshot) {
+	c.memo(s.Job, func(m *jobMemo) {
+		for i := range s.Pods {
+			if p := &s.Pods[i]; p.Scheduled() && !p.Life.Before(m.previousNodes[p.Slot].life) {
+				m.previousNodes[p.Slot] = previousNode{p.Life, p.Node}
+			}
+		}
+	})
+}
+
+// forceAgain is how long after a first deletion by force a pod is deleted so again. The wait doubles with each: only the owner of a finalizer can
+// end such a pod.
+const forceAgain = time.Minute
+
+// forced is how often a pod was deleted by force, and when it may be again.
+type forced struct {
+	times int
+	next  time.Time
+}
+
+// deletedByForce remembers that a pod was deleted by force.
+func (c *Cluster) deletedByForce(job *v1alpha1.TrainingJob, pod types.UID) {
+	c.memo(job, func(m *jobMemo) {
+		times := m.forced[pod].times
+		m.forced[pod] = forced{times + 1, c.clock.Now().Add(forceAgain << min(times, 10))}
+	})
+}
+
+// addForced sets of each pod when it may be deleted by force again, and forgets the pods that are gone.
+func (m *jobMemo) addForced(lists ...[]state.Pod) {
+	there := map[types.UID]forced{}
+	for _, pods := range lists {
+		for i := range pods {
+			if f, was := m.forced[pods[i].UID]; was {
+				pods[i].ForceNext, there[pods[i].UID] = f.next, f
+			}
+		}
+	}
+	m.forced = there
+}
+
+// pendingAtMost is how long the cache may take to show an own write. After that the job is compared with the API server: a pod
+// that was created and removed between two reads never shows.
+const pendingAtMost = 5 * time.Second
+
+// pendingWrite is an own write to a pod that the cache does not show yet.
+type pendingWrite struct {
+	deleted bool
+	until   time.Time
+}
+
+// expectWrite remembers an own write to a pod. A job waits only for its own writes. The manager's client would wait for the
+// writes of all jobs, so that a hundred jobs would wait for each other.
+func (c *Cluster) expectWrite(job *v1alpha1.TrainingJob, pod types.UID, deleted bool) {
+	until := c.clock.Now().Add(pendingAtMost)
+	c.memo(job, func(m *jobMemo) { m.pendingWrites[pod] = pendingWrite{deleted: deleted, until: until} })
+}
+
+func (c *Cluster) showsOwnWrites(job *v1alpha1.TrainingJob, pods []corev1.Pod) (shows bool) {
+	if len(c.memo(job, nil).pendingWrites) == 0 {
+		return true
+	}
+	now := c.clock.Now()
+	c.memo(job, func(m *jobMemo) {
+		seen := make(map[types.UID]*corev1.Pod, len(m.pendingWrites))
+		for i := range pods {
+			if _, isPending := m.pendingWrites[pods[i].UID]; isPending {
+				seen[pods[i].UID] = &pods[i]
+			}
+		}
+		for uid, write := range m.pendingWrites {
+			pod := seen[uid]
+			shown := pod != nil
+			if write.deleted {
+				shown = pod == nil || !pod.DeletionTimestamp.IsZero()
+			}
+			if shown || now.After(write.until) {
+				delete(m.pendingWrites, uid)
+				m.verified = m.verified && shown
+			}
+		}
+		shows = len(m.pendingWrites) == 0
+	})
+	return shows
+}
