@@ -8,7 +8,7 @@ import (
 	"github.com/trainingjob/operator/pkg/job/nodes"
 )
 
-// The page for administrators lists each signal that the operator heeds by itself, in the row of what is done about it.
+// The page for administrators lists each signal that the operator acts on by itself, in the row of what is done about it.
 func TestThePageForAdministratorsListsTheDefaultSignals(t *testing.T) {
 	page, err := os.ReadFile("admins.md")
 	if err != nil {

@@ -96,7 +96,7 @@ func (t *tool) watchJobs(ctx context.Context, c *connection, namespace string, s
 	if _, err := c.jobs(ctx, namespace, selected.String()); err != nil { // it knows more about what is wrong than a watch
 		return nil, err
 	}
-	lister := c.lister(&v1alpha1.TrainingJobList{}, namespace, &client.ListOptions{LabelSelector: selected}, func(err error) { w.heed(err, t.say) })
+	lister := c.lister(&v1alpha1.TrainingJobList{}, namespace, &client.ListOptions{LabelSelector: selected}, func(err error) { w.report(err, t.say) })
 	notify := func(any) { w.notify() }
 	store, informer := cache.NewInformerWithOptions(cache.InformerOptions{
 		ListerWatcher: lister, ObjectType: &v1alpha1.TrainingJob{},
@@ -116,8 +116,8 @@ func (t *tool) watchJobs(ctx context.Context, c *connection, namespace string, s
 	return w, nil
 }
 
-// heed reports a broken connection once, until it works again.
-func (w *watchedJobs) heed(err error, say func(string)) {
+// report reports a broken connection once, until it works again.
+func (w *watchedJobs) report(err error, say func(string)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {

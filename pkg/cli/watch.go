@@ -44,8 +44,8 @@ var errGone = errors.New("the job was deleted while it was watched")
 // error if the caller may not watch.
 func (c *connection) watch(ctx context.Context, job *v1alpha1.TrainingJob, say func(string)) (*watched, error) {
 	w := &watched{job: job, changed: make(chan struct{}), say: say}
-	jobs := c.lister(&v1alpha1.TrainingJobList{}, job.Namespace, &client.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", job.Name)}, w.heed)
-	pods := c.lister(&corev1.PodList{}, job.Namespace, &client.ListOptions{LabelSelector: selectorOf(job)}, w.heed)
+	jobs := c.lister(&v1alpha1.TrainingJobList{}, job.Namespace, &client.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", job.Name)}, w.noteRequest)
+	pods := c.lister(&corev1.PodList{}, job.Namespace, &client.ListOptions{LabelSelector: selectorOf(job)}, w.noteRequest)
 	store, podInformer := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: pods, ObjectType: &corev1.Pod{}, Handler: w.onPod()})
 	w.pods = store
 	_, jobInformer := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: jobs, ObjectType: &v1alpha1.TrainingJob{}, Handler: w.onJob(job)})
@@ -66,8 +66,8 @@ func (c *connection) watch(ctx context.Context, job *v1alpha1.TrainingJob, say f
 // syncPoll is how often to check whether a watch has begun.
 const syncPoll = 20 * time.Millisecond
 
-// heed takes into account how a request of the watch went.
-func (w *watched) heed(err error) {
+// noteRequest takes into account how a request of the watch went.
+func (w *watched) noteRequest(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -172,8 +172,8 @@ func (w *watched) Pod(name string, uid types.UID) *corev1.Pod {
 	return pod
 }
 
-// lister lists and watches objects through the connection; heed receives the result of each request.
-func (c *connection) lister(list client.ObjectList, namespace string, options *client.ListOptions, heed func(error)) cache.ListerWatcher {
+// lister lists and watches objects through the connection; done receives the result of each request.
+func (c *connection) lister(list client.ObjectList, namespace string, options *client.ListOptions, done func(error)) cache.ListerWatcher {
 	options.Namespace = namespace
 	with := func(raw metav1.ListOptions) *client.ListOptions {
 		o := *options
@@ -187,12 +187,12 @@ func (c *connection) lister(list client.ObjectList, namespace string, options *c
 				return nil, fmt.Errorf("%T is no list", list)
 			}
 			err := c.kube.List(ctx, o, with(raw))
-			heed(err)
+			done(err)
 			return o, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, raw metav1.ListOptions) (watch.Interface, error) {
 			events, err := c.kube.Watch(ctx, list, with(raw))
-			heed(err)
+			done(err)
 			return events, err
 		},
 	}}

@@ -65,11 +65,11 @@ var books = slices.Concat([]scenario{
 			}
 			r.succeed("worker-0")
 		}},
-	// The other node was ill before, and its rank ran on: it explains nothing.
+	// The other node was unhealthy before, and its rank ran on: it explains nothing.
 	{name: "another_node_is_ill_for_long", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(1, 1, 1), every: 3,
 		play: func(r *run) {
 			r.running()
-			r.SayIll(r.pod("worker-0").Spec.NodeName, operator.Breaks)
+			r.ReportUnhealthy(r.pod("worker-0").Spec.NodeName, operator.Breaks)
 			r.wait(20 * time.Second)
 			r.exit(1, "worker-1")
 			r.restarted(1)
@@ -177,7 +177,7 @@ func (r *run) isUndisturbed() bool {
 	return undisturbed
 }
 
-// refundedCountsNowhere has a job fail once more than its limit of one allows, but for a first restart that an ill node explains afterwards.
+// refundedCountsNowhere has a job fail once more than its limit of one allows, but for a first restart that an unhealthy node explains afterwards.
 func refundedCountsNowhere(name, reason string, limit builder.JobOption) scenario {
 	return scenario{name: name, job: []builder.JobOption{pytorch, builder.Workers(2), builder.Page(9500, 600, v1alpha1.StallRestart), limit},
 		want: failed(reason, 2, 2, 1), every: 3, play: func(r *run) {
@@ -187,7 +187,7 @@ func refundedCountsNowhere(name, reason string, limit builder.JobOption) scenari
 			node := r.pod("worker-1").Spec.NodeName
 			r.exit(1, "worker-1")
 			r.restarted(1)
-			r.SayIll(node, operator.Breaks)
+			r.ReportUnhealthy(node, operator.Breaks)
 			r.until("the charge is given back", func() bool { return r.Job().Status.ChargedRestarts == 0 })
 			r.running()
 			r.wait(20 * time.Second)

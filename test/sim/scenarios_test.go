@@ -28,7 +28,7 @@ func failed(reason string, attempt, restarts, charged int32) outcome {
 }
 
 // scenarios are the stories with a name.
-var scenarios = slices.Concat(basics, gangs, rows, worlds, ills, silences, books, holds)
+var scenarios = slices.Concat(basics, gangs, rows, worlds, unhealthyStories, silences, books, holds)
 
 // basics are the stories of jobs whose pods are scheduled one by one.
 var basics = []scenario{

@@ -564,15 +564,15 @@ func (s *storm) toggleNode(r *run) {
 	}
 }
 
-// monitored are the types of conditions that say that a node is ill; nobody has named the last to the operator.
+// monitored are the types of conditions that say that a node is unhealthy; nobody has named the last to the operator.
 var monitored = []corev1.NodeConditionType{operator.Breaks, operator.Breaks, operator.StaysOff, operator.Loses, corev1.NodeMemoryPressure}
 
-// monitor is what says of a node that it is ill, and not any more: some flap.
+// monitor is what says of a node that it is unhealthy, and not any more: some flap.
 func (s *storm) monitor(r *run) {
 	node, kind := nodes[s.rng.IntN(len(nodes))], monitored[s.rng.IntN(len(monitored))]
 	switch s.rng.IntN(4) {
 	case 0, 1:
-		r.SayIll(node, kind)
+		r.ReportUnhealthy(node, kind)
 	case 2:
 		r.SayNotIll(node, kind, corev1.ConditionFalse)
 	default:

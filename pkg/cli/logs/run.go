@@ -124,7 +124,7 @@ func (r *run) loop(ctx context.Context, stop func()) error {
 		}
 		select {
 		case e := <-r.events:
-			r.heed(e)
+			r.apply(e)
 		case <-changed:
 			scene, changed = r.cluster.See()
 			if err := r.start(ctx, scene); err != nil {
@@ -167,8 +167,8 @@ func (r *run) start(ctx context.Context, scene Scene) error {
 	return nil
 }
 
-// heed takes an event into account.
-func (r *run) heed(e event) {
+// apply takes an event into account.
+func (r *run) apply(e event) {
 	if !e.ended && e.err != nil {
 		r.reportUnread(e)
 		return

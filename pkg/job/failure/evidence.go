@@ -41,15 +41,15 @@ func Explain(s *state.Snapshot, begun []Incident) []Amendment {
 		is.Explained = true
 		ruleMade, besides := false, ""
 		incident, cause := evidence(s, &was), causedBy(s, &was, begun)
-		switch node, isIll := fellIll(s, &was); {
+		switch node, isUnhealthy := becameUnhealthy(s, &was); {
 		case incident != nil && !IsFatal(*incident):
 			is.Failure, is.Charged, ruleMade = incident.Failure, was.Charged && incident.Charged, incident.RuleMade
 		case cause != nil:
 			is.Charged = false
 			besides = fmt.Sprintf(", as part of the incident of %s", SlotOf(&cause.Failure))
-		case incident == nil && isIll:
+		case incident == nil && isUnhealthy:
 			is.Charged = false
-			besides = fmt.Sprintf(", and %s is ill (%s)", node.Name, state.Quote(node.Ill.Message))
+			besides = fmt.Sprintf(", and %s is unhealthy (%s)", node.Name, state.Quote(node.Unhealthy.Message))
 		default:
 			continue
 		}
@@ -58,17 +58,17 @@ func Explain(s *state.Snapshot, begun []Incident) []Amendment {
 	return found
 }
 
-// fellIll returns the unhealthy node that explains a charged exit, or a hang of a rank that its stacks show. Its condition began within the incident
+// becameUnhealthy returns the unhealthy node that explains a charged exit, or a hang of a rank that its stacks show. Its condition began within the incident
 // window: a device breaks first, and its monitor reports that later. After a restart of the whole job it may be the node of any replica, if the
 // condition did not begin before the exit: ranks fail in the same second, and the first one is unknown.
-func fellIll(s *state.Snapshot, incident *v1alpha1.Incident) (n state.Node, is bool) {
+func becameUnhealthy(s *state.Snapshot, incident *v1alpha1.Incident) (n state.Node, is bool) {
 	isHang := incident.Cause == v1alpha1.CauseHang && incident.Node != ""
-	if !incident.Charged || incident.Explained || incident.Cause != v1alpha1.CauseRetryable && !isHang || !s.HeedsIllNodes() {
+	if !incident.Charged || incident.Explained || incident.Cause != v1alpha1.CauseRetryable && !isHang || !s.AvoidsUnhealthyNodes() {
 		return n, false
 	}
 	window := state.IncidentWindow(&s.Job.Spec)
 	for _, n := range s.Nodes {
-		after := n.Ill.Time.Sub(incident.Time.Time)
+		after := n.Unhealthy.Time.Sub(incident.Time.Time)
 		isOwn := n.Name == incident.Node && after >= -window
 		isAnothers := !isHang && incident.Scope == v1alpha1.ScopeJob && after >= -time.Second // both times are cut to the second
 		if n.Action == state.BlameNode && (isOwn || isAnothers) && after <= window {

@@ -355,43 +355,43 @@ func TestALostRankExplainsItsPeersFailures(t *testing.T) {
 	}
 }
 
-// A device breaks first, and who watches it says so later: an exit on a node that says within the window that it is ill is not charged.
-func TestANodeThatSaysLaterThatItIsIllExplainsAnExit(t *testing.T) {
+// A device breaks first, and who watches it says so later: an exit on a node that says within the window that it is unhealthy is not charged.
+func TestANodeThatSaysLaterThatItIsUnhealthyExplainsAnExit(t *testing.T) {
 	free := []string{"worker-0 Retryable Error free"}
-	heedless := builder.Recovery(func(r *v1alpha1.Recovery) { r.AvoidNodesSeconds = new(int32) })
-	ill := func(node string, at time.Duration) builder.SnapshotOption {
+	indifferent := builder.Recovery(func(r *v1alpha1.Recovery) { r.AvoidNodesSeconds = new(int32) })
+	unhealthy := func(node string, at time.Duration) builder.SnapshotOption {
 		return builder.NodeUnhealthy(node, "GpuMemWatch", "[79]", at)
 	}
 	cases := []struct {
-		name string
-		was  v1alpha1.Incident
-		job  builder.JobOption
-		ill  builder.SnapshotOption
-		want []string
+		name      string
+		was       v1alpha1.Incident
+		job       builder.JobOption
+		unhealthy builder.SnapshotOption
+		want      []string
 	}{
-		{"within the window", incident(), builder.Workers(2), ill("node-worker-0", 90*second), free},
-		{"shortly before", incident(), builder.Workers(2), ill("node-worker-0", 20*second), free},
-		{"after the window", incident(), builder.Workers(2), ill("node-worker-0", 91*second), nil},
-		{"it is said since long ago, and the job stayed", incident(), builder.Workers(2), ill("node-worker-0", -31*second), nil},
-		{"another node, whose rank may have failed first", incident(), builder.Workers(2), ill("node-worker-1", 40*second), free},
-		{"another node, which was ill before", incident(), builder.Workers(2), ill("node-worker-1", 28*second), nil},
-		{"another node, and one replica restarts alone", incident(ofScope(v1alpha1.ScopeReplica)), builder.Workers(2), ill("node-worker-1", 40*second), nil},
-		{"a hang of the rank there, as its stacks show", incident(hung("node-worker-0")), builder.Workers(2), ill("node-worker-0", 40*second), []string{"worker-0 Hang ProgressStalled free"}},
-		{"a hang of the rank there, and another node is ill", incident(hung("node-worker-0")), builder.Workers(2), ill("node-worker-1", 40*second), nil},
-		{"a hang that no stack shows", incident(hung("")), builder.Workers(2), ill("node-worker-0", 40*second), nil},
-		{"it ran out of memory", incident(ofCause(v1alpha1.CauseOOM, true)), builder.Workers(2), ill("node-worker-0", 40*second), nil},
-		{"it was not charged", incident(ofCause(v1alpha1.CauseRetryable, false)), builder.Workers(2), ill("node-worker-0", 40*second), nil},
-		{"a job that heeds no ill nodes", incident(), heedless, ill("node-worker-0", 40*second), nil},
+		{"within the window", incident(), builder.Workers(2), unhealthy("node-worker-0", 90*second), free},
+		{"shortly before", incident(), builder.Workers(2), unhealthy("node-worker-0", 20*second), free},
+		{"after the window", incident(), builder.Workers(2), unhealthy("node-worker-0", 91*second), nil},
+		{"it is said since long ago, and the job stayed", incident(), builder.Workers(2), unhealthy("node-worker-0", -31*second), nil},
+		{"another node, whose rank may have failed first", incident(), builder.Workers(2), unhealthy("node-worker-1", 40*second), free},
+		{"another node, which was unhealthy before", incident(), builder.Workers(2), unhealthy("node-worker-1", 28*second), nil},
+		{"another node, and one replica restarts alone", incident(ofScope(v1alpha1.ScopeReplica)), builder.Workers(2), unhealthy("node-worker-1", 40*second), nil},
+		{"a hang of the rank there, as its stacks show", incident(hung("node-worker-0")), builder.Workers(2), unhealthy("node-worker-0", 40*second), []string{"worker-0 Hang ProgressStalled free"}},
+		{"a hang of the rank there, and another node is unhealthy", incident(hung("node-worker-0")), builder.Workers(2), unhealthy("node-worker-1", 40*second), nil},
+		{"a hang that no stack shows", incident(hung("")), builder.Workers(2), unhealthy("node-worker-0", 40*second), nil},
+		{"it ran out of memory", incident(ofCause(v1alpha1.CauseOOM, true)), builder.Workers(2), unhealthy("node-worker-0", 40*second), nil},
+		{"it was not charged", incident(ofCause(v1alpha1.CauseRetryable, false)), builder.Workers(2), unhealthy("node-worker-0", 40*second), nil},
+		{"a job that avoids no nodes", incident(), indifferent, unhealthy("node-worker-0", 40*second), nil},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			job := builder.Job("j", pytorch, builder.Workers(2), builder.StartedAt(0), builder.Attempt(1), builder.Incidents(c.was), c.job)
-			s := builder.Snapshot(job, c.ill)
+			s := builder.Snapshot(job, c.unhealthy)
 			if diff := cmp.Diff(c.want, explained(s)); diff != "" {
 				t.Fatalf("explained (-want +got):\n%s", diff)
 			}
 			for _, a := range failure.Explain(s, nil) {
-				want := fmt.Sprintf("%s, and %s is ill (GpuMemWatch: [79]): this explains the restart of 12:00:32 UTC. It is no longer charged.",
+				want := fmt.Sprintf("%s, and %s is unhealthy (GpuMemWatch: [79]): this explains the restart of 12:00:32 UTC. It is no longer charged.",
 					failure.Describe(&c.was.Failure), s.Nodes[0].Name)
 				if a.Message != want {
 					t.Errorf("message %q, want %q", a.Message, want)

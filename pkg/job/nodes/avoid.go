@@ -39,7 +39,7 @@ func isLost(s *state.Snapshot, n *state.Node) bool {
 // NotPreferred returns, sorted, the nodes to which new pods of the job prefer all others: the avoided nodes of the status, and the unhealthy
 // nodes.
 func NotPreferred(s *state.Snapshot) []string {
-	nodes := slices.Clone(s.Ill)
+	nodes := slices.Clone(s.UnhealthyNodes)
 	for _, n := range Avoided(&s.Observed) {
 		nodes = append(nodes, n.Name)
 	}

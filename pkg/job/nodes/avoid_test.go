@@ -272,8 +272,8 @@ func TestNewPodsPreferOtherNodes(t *testing.T) {
 		seen builder.SnapshotOption
 		want []string
 	}{
-		"than unhealthy ones, which the job has never met": {nil, builder.Ill("b", "c"), []string{"b", "c"}},
-		"than those and the ones that it avoids":           {[]builder.JobOption{builder.Avoided("c", hour), builder.Avoided("d", hour)}, builder.Ill("b", "c"), []string{"b", "c", "d"}},
+		"than unhealthy ones, which the job has never met": {nil, builder.UnhealthyNodes("b", "c"), []string{"b", "c"}},
+		"than those and the ones that it avoids":           {[]builder.JobOption{builder.Avoided("c", hour), builder.Avoided("d", hour)}, builder.UnhealthyNodes("b", "c"), []string{"b", "c", "d"}},
 		"for as long as it avoids them":                    {[]builder.JobOption{builder.Avoided("c", second)}, builder.Now(60 * second), nil},
 	} {
 		s := builder.Snapshot(builder.Job("j", append(c.job, builder.Workers(2))...), c.seen)
@@ -287,7 +287,7 @@ func TestNewPodsExcludeLostNodes(t *testing.T) {
 	s := builder.Snapshot(builder.Job("j", builder.Workers(3)), builder.NodeLost("b", 0), builder.NodeSilent("a", 30*second), builder.NodeLost("c", 50*second),
 		builder.NodeUnhealthy("d", "GpuMemWatch", "[79]", 5*second), builder.Now(60*second))
 	if got := nodes.Lost(s); !slices.Equal(got, []string{"a", "b"}) {
-		t.Errorf("new pods exclude %v, want a, which is silent, and b; c is not ready for 10 s only, and d is ill", got)
+		t.Errorf("new pods exclude %v, want a, which is silent, and b; c is not ready for 10 s only, and d is unhealthy", got)
 	}
 }
 

@@ -29,13 +29,13 @@ func (h Health) Of(node *corev1.Node) state.Node { return Of(node, h.LostAfter, 
 func (h Health) Unhealthy(all []corev1.Node) []string {
 	var unhealthy []state.Node
 	for i := range all {
-		isSignalled := slices.ContainsFunc(all[i].Status.Conditions, func(c corev1.NodeCondition) bool { return h.Signals.Heeds(&c) }) ||
+		isSignalled := slices.ContainsFunc(all[i].Status.Conditions, func(c corev1.NodeCondition) bool { return h.Signals.Match(&c) }) ||
 			slices.ContainsFunc(all[i].Spec.Taints, func(t corev1.Taint) bool { return h.Signals[Signal{TaintSignal, t.Key}] > state.IgnoreNode })
 		if isSignalled {
 			unhealthy = append(unhealthy, h.Of(&all[i]))
 		}
 	}
-	since := func(n state.Node) time.Time { return state.Latest(n.Since, n.Ill.Time) } // one of them is set
+	since := func(n state.Node) time.Time { return state.Latest(n.Since, n.Unhealthy.Time) } // one of them is set
 	slices.SortFunc(unhealthy, func(a, b state.Node) int { return cmp.Or(since(a).Compare(since(b)), cmp.Compare(a.Name, b.Name)) })
 	var names []string
 	for _, n := range unhealthy[:min(len(unhealthy), maxUnhealthy)] {

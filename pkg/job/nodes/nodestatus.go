@@ -29,7 +29,7 @@ func Of(node *corev1.Node, lostAfter time.Duration, signals Signals) state.Node 
 		n.Since, n.Lost = words.Time, words
 	} else if action > state.IgnoreNode {
 		words.Reason = v1alpha1.ReasonNodeUnhealthy
-		n.Ill, n.Action = words, action
+		n.Unhealthy, n.Action = words, action
 	}
 	for i := range node.Spec.Taints {
 		if t := &node.Spec.Taints[i]; t.Key == corev1.TaintNodeOutOfService {
@@ -43,11 +43,11 @@ func Of(node *corev1.Node, lostAfter time.Duration, signals Signals) state.Node 
 // BrokenBecause returns the reason if the node's own status shows that it is broken, whatever happened to pods on it; else it is empty.
 // Cordons and most taints show what an administrator intends. Only out-of-service and the taints that make a node lost count.
 func BrokenBecause(node *corev1.Node, now time.Time, lostAfter time.Duration, signals Signals) string {
-	isHeeded := func(c corev1.NodeCondition) bool { return signals.Heeds(&c) }
+	matches := func(c corev1.NodeCondition) bool { return signals.Match(&c) }
 	switch n := Of(node, lostAfter, signals); {
 	case n.Lost.Reason != "" && !now.Before(n.Lost.Time):
 		return n.Lost.Reason
-	case slices.ContainsFunc(node.Status.Conditions, isHeeded):
+	case slices.ContainsFunc(node.Status.Conditions, matches):
 		return v1alpha1.ReasonNodeUnhealthy
 	case lacksDevices(node):
 		return v1alpha1.ReasonDeviceUnhealthy
@@ -72,8 +72,8 @@ func IsDevice(name corev1.ResourceName) bool {
 	return strings.Contains(string(name), "/") && !strings.HasPrefix(string(name), corev1.ResourceDefaultNamespacePrefix)
 }
 
-// ill returns the trouble of a node that a signal shows to be unhealthy.
-func ill(words string) state.Trouble {
+// unhealthy returns the trouble of a node that a signal shows to be unhealthy.
+func unhealthy(words string) state.Trouble {
 	return state.Trouble{Reason: v1alpha1.ReasonNodeUnhealthy, Message: state.Printable(state.Quote(words))}
 }
 
@@ -85,7 +85,7 @@ func wordsOfCondition(c *corev1.NodeCondition) state.Trouble {
 	if c.Message != "" {
 		text += ": " + c.Message
 	}
-	words := ill(text)
+	words := unhealthy(text)
 	words.Time = c.LastTransitionTime.Time
 	return words
 }

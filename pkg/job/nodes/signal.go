@@ -125,7 +125,7 @@ func parseSignal(entry string) (Signal, state.NodeAction, error) {
 	case signal.Kind != ConditionSignal && signal.Kind != TaintSignal || len(content.IsLabelKey(name)) > 0:
 		return signal, 0, errors.New("write condition:TYPE=ACTION, taint:KEY=ACTION, cordon=ACTION or none")
 	case signal == Signal{ConditionSignal, string(corev1.NodeReady)}:
-		return signal, 0, errors.New("a node is ill if the condition is True, and well if it is Ready: write how long it may be not ready into --node-lost-after")
+		return signal, 0, errors.New("a node is unhealthy if the condition is True, and healthy if it is Ready: write how long it may be not ready into --node-lost-after")
 	case signal == Signal{TaintSignal, corev1.TaintNodeOutOfService} && action != state.LoseNode:
 		return signal, 0, errors.New("pods on a node with this taint always count as lost: write nothing about it")
 	}
@@ -145,30 +145,30 @@ func (s Signals) String() string {
 	return strings.Join(list, ",")
 }
 
-// Heeds reports whether the condition shows that its node is unhealthy now.
-func (s Signals) Heeds(c *corev1.NodeCondition) bool {
+// Match reports whether the condition shows that its node is unhealthy now.
+func (s Signals) Match(c *corev1.NodeCondition) bool {
 	return c.Status == corev1.ConditionTrue && s[Signal{ConditionSignal, string(c.Type)}] > state.IgnoreNode
 }
 
 // of returns the strongest action of the node's signals, and the trouble that this signal shows; the first one if several are equally
 // strong. It returns IgnoreNode if the node shows no signal that counts.
 func (s Signals) of(node *corev1.Node) (action state.NodeAction, words state.Trouble) {
-	heed := func(signal Signal, tell func() state.Trouble) {
+	consider := func(signal Signal, tell func() state.Trouble) {
 		if does := s[signal]; does > action {
 			action, words = does, tell()
 		}
 	}
 	for i := range node.Status.Conditions {
 		if c := &node.Status.Conditions[i]; c.Status == corev1.ConditionTrue {
-			heed(Signal{ConditionSignal, string(c.Type)}, func() state.Trouble { return wordsOfCondition(c) })
+			consider(Signal{ConditionSignal, string(c.Type)}, func() state.Trouble { return wordsOfCondition(c) })
 		}
 	}
 	for i := range node.Spec.Taints {
 		t := &node.Spec.Taints[i]
-		heed(Signal{TaintSignal, t.Key}, func() state.Trouble { return wordsOfTaint(t) })
+		consider(Signal{TaintSignal, t.Key}, func() state.Trouble { return wordsOfTaint(t) })
 	}
 	if node.Spec.Unschedulable {
-		heed(Signal{Kind: CordonSignal}, func() state.Trouble { return ill("cordoned") })
+		consider(Signal{Kind: CordonSignal}, func() state.Trouble { return unhealthy("cordoned") })
 	}
 	return action, words
 }

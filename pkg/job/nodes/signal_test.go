@@ -14,7 +14,7 @@ import (
 	"github.com/trainingjob/operator/test/sim/builder"
 )
 
-func TestANodeIsIllInItsOwnWords(t *testing.T) {
+func TestANodeIsUnhealthyInItsOwnWords(t *testing.T) {
 	says := func(kind, reason, message string) corev1.NodeCondition {
 		return corev1.NodeCondition{Type: corev1.NodeConditionType(kind), Status: corev1.ConditionTrue, Reason: reason, Message: message, LastTransitionTime: builder.Time(5 * second)}
 	}
@@ -45,7 +45,7 @@ func TestANodeIsIllInItsOwnWords(t *testing.T) {
 		{"a cordon", true, nil, nil, state.AvoidNode, "cordoned", "", -1},
 		{"a taint", true, []corev1.Taint{leaving}, nil, state.BlameNode, "tainted leaving", "", 7 * second},
 		{"one that is lost by its own word", true, nil, []corev1.NodeCondition{gpu, says("MachineGone", "", "")}, state.IgnoreNode, "", "NodeUnhealthy MachineGone", 5 * second},
-		{"one that is ill and not ready", false, nil, []corev1.NodeCondition{gpu, down}, state.BlameNode, isGPU, "NodeLost not ready for 15s", 5 * second},
+		{"one that is unhealthy and not ready", false, nil, []corev1.NodeCondition{gpu, down}, state.BlameNode, isGPU, "NodeLost not ready for 15s", 5 * second},
 		{"what no line can hold is left out", false, nil, []corev1.NodeCondition{says("GpuMemWatch", "", "a\x1b\u202eb")}, state.BlameNode, "GpuMemWatch: a  b", "", 5 * second},
 	}
 	for _, c := range cases {
@@ -53,13 +53,13 @@ func TestANodeIsIllInItsOwnWords(t *testing.T) {
 			n := nodes.Of(&corev1.Node{
 				ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{Unschedulable: c.cordoned, Taints: c.taints}, Status: corev1.NodeStatus{Conditions: c.conditions},
 			}, 15*second, signals)
-			if n.Action != c.action || n.Ill.Message != c.words || (n.Ill.Reason == "NodeUnhealthy") != (c.action > state.IgnoreNode) {
-				t.Errorf("%s (%s %s), want %s (%s)", n.Action, n.Ill.Reason, n.Ill.Message, c.action, c.words)
+			if n.Action != c.action || n.Unhealthy.Message != c.words || (n.Unhealthy.Reason == "NodeUnhealthy") != (c.action > state.IgnoreNode) {
+				t.Errorf("%s (%s %s), want %s (%s)", n.Action, n.Unhealthy.Reason, n.Unhealthy.Message, c.action, c.words)
 			}
 			if got := strings.TrimSpace(n.Lost.Reason + " " + n.Lost.Message); got != c.lost {
 				t.Errorf("lost: %q, want %q", got, c.lost)
 			}
-			if at := n.Ill.Time; c.at > 0 && c.action > state.IgnoreNode && !at.Equal(builder.Epoch.Add(c.at)) {
+			if at := n.Unhealthy.Time; c.at > 0 && c.action > state.IgnoreNode && !at.Equal(builder.Epoch.Add(c.at)) {
 				t.Errorf("since %v", at)
 			}
 		})
@@ -69,7 +69,7 @@ func TestANodeIsIllInItsOwnWords(t *testing.T) {
 // A monitor may say as much as it likes: what is kept of it is bounded, with the fault at its beginning and the advice at its end.
 func TestTheWordsOfANodeAreCut(t *testing.T) {
 	long := corev1.NodeCondition{Type: "GpuMemWatch", Status: corev1.ConditionTrue, Message: "[79] " + strings.Repeat("x", 5000) + " RecommendedAction: RESTART_VM"}
-	words := nodes.Of(&corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{long}}}, 0, signals).Ill.Message
+	words := nodes.Of(&corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{long}}}, 0, signals).Unhealthy.Message
 	if len(words) > 500 || !strings.HasPrefix(words, "GpuMemWatch: [79] xxx") || !strings.HasSuffix(words, "xxx RecommendedAction: RESTART_VM") {
 		t.Errorf("%d bytes: %s", len(words), words)
 	}

@@ -225,7 +225,7 @@ func TestAPodThatWaitsForANodeStays(t *testing.T) {
 		"none is":                     nil,
 	} {
 		job := builder.Job("j", append(options, builder.Workers(1), builder.StartedAt(0))...)
-		if steps := plan.Make(builder.Snapshot(job, waits, builder.Ill("b"))).Steps; len(steps) > 0 {
+		if steps := plan.Make(builder.Snapshot(job, waits, builder.UnhealthyNodes("b"))).Steps; len(steps) > 0 {
 			t.Errorf("%s: steps %v", what, lines(steps))
 		}
 	}

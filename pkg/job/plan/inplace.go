@@ -100,11 +100,11 @@ func canRestart(s *state.Snapshot, p *state.Pod, incidents []v1alpha1.Incident) 
 	return r.State != state.Vanished && !p.Restarting && !p.RestartRefused && !isUnfit
 }
 
-// isDrained reports whether the latest restart of the whole job was for a pod that was lost on the node, which is ill, or cordoned: its other pods are
+// isDrained reports whether the latest restart of the whole job was for a pod that was lost on the node, which is unhealthy, or cordoned: its other pods are
 // about to go too, and leave it in the same restart.
 func isDrained(incidents []v1alpha1.Incident, node *state.Node) bool {
 	latest := latestOfJob(incidents)
-	return latest != nil && failure.IsLoss(latest.Cause) && latest.Node == node.Name && node.Ill.Reason != ""
+	return latest != nil && failure.IsLoss(latest.Cause) && latest.Node == node.Name && node.Unhealthy.Reason != ""
 }
 
 // isNamed reports whether a user requested the restart of the pod's replica, or the stacks of a hang blame it. It then gets a new pod, and perhaps

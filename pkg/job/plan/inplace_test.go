@@ -106,7 +106,7 @@ func TestWhoIsRestartedInPlace(t *testing.T) {
 			[]string{"fence j-worker-2, uid-j-worker-2", "delete j-worker-2: its life is past"}, 0},
 		{"not one from before a suspension, which a create that came late has made", inAttempt1(builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.Memory.ResumeNumber = 1 })),
 			then(leader, other), []string{"delete j-worker-0: its life is past", "delete j-worker-2: its life is past"}, 0},
-		{"on one that is ill, too", inAttempt1(), then(leaderBack, other, builder.NodeUnhealthy("node-worker-2", "GpuMemWatch", "[79]", 5*second)), []string{"delete j-worker-2: its life is past"}, 0},
+		{"on one that is unhealthy, too", inAttempt1(), then(leaderBack, other, builder.NodeUnhealthy("node-worker-2", "GpuMemWatch", "[79]", 5*second)), []string{"delete j-worker-2: its life is past"}, 0},
 		{"one whose node is drained leaves with the pod that went first", inAttempt1(drained), then(leaderBack, other, builder.NodeCordoned("node-worker-2")),
 			[]string{"delete j-worker-2: its life is past"}, 0},
 		{"where a node is only cordoned, in place", inAttempt1(incident("Error")), then(leaderBack, other, builder.NodeCordoned("node-worker-2")), []string{retellOther}, 0},

@@ -128,14 +128,14 @@ func TestARoleThatJoinsIsCountedWhole(t *testing.T) {
 func TestNodesInTrouble(t *testing.T) {
 	job := builder.Job("j", pytorch, builder.Workers(2))
 	running := seen(builder.Running("worker", 0), builder.Running("worker", 1))
-	ill := func(node string) builder.SnapshotOption {
+	unhealthy := func(node string) builder.SnapshotOption {
 		return builder.NodeUnhealthy(node, "GpuMemWatch", "[79] fell off the bus", 20*second)
 	}
 	check(t, []judgeCase{
 		{"a node that is not ready counts as lost only after a while, and is looked at again then", job,
 			append(running, builder.NodeLost(node1, 50*second)), judged{Wake: 65 * second}},
-		{"a condition of its own may be a false alarm, and its owner drains it", job, append(running, ill(node1)), judged{}},
-		{"a condition of another node", job, append(running, ill("elsewhere")), judged{}},
+		{"a condition of its own may be a false alarm, and its owner drains it", job, append(running, unhealthy(node1)), judged{}},
+		{"a condition of another node", job, append(running, unhealthy("elsewhere")), judged{}},
 		{"it is lost at that moment", job, append(running, builder.NodeLost(node1, 45*second)), lost(0, "worker-1 Infrastructure Job free")},
 		{"of two nodes in trouble the next one sets the time", job,
 			append(running, builder.NodeLost(node1, 55*second), builder.NodeLost("node-worker-0", 50*second)), judged{Wake: 65 * second}},

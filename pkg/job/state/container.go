@@ -113,9 +113,9 @@ func exitOf(c *corev1.ContainerStatus) Exit {
 
 func byTime(a, b Exit) int { return a.Time.Compare(b.Time) }
 
-// heedSideCars lets the ends of side-cars count that a rule of recovery.rules names: the earliest of them breaks the pod, unless the main
+// applySideCarRules lets the ends of side-cars count that a rule of recovery.rules names: the earliest of them breaks the pod, unless the main
 // container has ended with 0.
-func (s *Snapshot) heedSideCars() {
+func (s *Snapshot) applySideCarRules() {
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		n := slices.IndexFunc(p.SideExits, func(exit Exit) bool {

@@ -15,10 +15,10 @@ type Node struct {
 	Since time.Time
 	// Lost is why and since when pods on the node count as lost; the zero value if they do not.
 	Lost Trouble
-	// Ill is the reported fault of an unhealthy node whose pods do not count as lost; the zero value for a healthy node. Action is the
+	// Unhealthy is the reported fault of an unhealthy node whose pods do not count as lost; the zero value for a healthy node. Action is the
 	// reaction to it.
-	Ill    Trouble
-	Action NodeAction
+	Unhealthy Trouble
+	Action    NodeAction
 }
 
 // NodeAction is the reaction of jobs to an unhealthy node, from the weakest to the strongest.
@@ -61,8 +61,8 @@ func (s *Snapshot) nodeOf(p *Pod) Node {
 	return n
 }
 
-// HeedsIllNodes reports whether the job avoids unhealthy nodes: one that avoids no nodes does not.
-func (s *Snapshot) HeedsIllNodes() bool {
+// AvoidsUnhealthyNodes reports whether the job avoids unhealthy nodes: one that avoids no nodes does not.
+func (s *Snapshot) AvoidsUnhealthyNodes() bool {
 	return AvoidFor(&s.Job.Spec) > 0
 }
 

@@ -44,8 +44,8 @@ type Observed struct {
 	LostAfter time.Duration
 	// MaxCheckpointWait bounds progress.checkpointGraceSeconds: an administrator wants preempted nodes back.
 	MaxCheckpointWait time.Duration
-	// Ill are the unhealthy nodes, sorted: 64 at most. They are read only if pods are to be placed.
-	Ill []string
+	// UnhealthyNodes are the unhealthy nodes, sorted: 64 at most. They are read only if pods are to be placed.
+	UnhealthyNodes []string
 	// Progress is the latest report.
 	Progress Progress
 	// Stacks are where the ranks are. They are read only before a restart because of a hang.

@@ -44,8 +44,8 @@ func IsLikeCheck(c *corev1.Container) bool {
 	return strings.HasPrefix(c.Name, preflightPrefix) && ptr.Deref(c.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways
 }
 
-// heedPreflight makes a failed preflight check a rejection of the pod by its node: the program has not begun.
-func (p *Pod) heedPreflight() {
+// applyPreflight makes a failed preflight check a rejection of the pod by its node: the program has not begun.
+func (p *Pod) applyPreflight() {
 	if p.Exit.isOfPreflight(preflightFailed) {
 		message := strings.TrimSuffix(p.Exit.Container+": "+p.Exit.Message, ": ")
 		p.Rejected, p.NeverRan = Trouble{Reason: v1alpha1.ReasonPreflightFailed, Message: message}, true

@@ -66,10 +66,10 @@ const (
 	readMost, readLeast = time.Second, 10 * time.Second
 )
 
-// Heeds reports whether a report is about the present: it names the present attempt, and no older life than the leader's pod
+// IsCurrent reports whether a report is about the present: it names the present attempt, and no older life than the leader's pod
 // has. A report without these names counts too. A rank of an earlier life may still reach the API server from a node that is cut off from
 // its peers.
-func (o *Observed) Heeds(attempt, number string) bool {
+func (o *Observed) IsCurrent(attempt, number string) bool {
 	if attempt != "" && attempt != strconv.Itoa(int(o.Job.Status.Attempt)) {
 		return false
 	}

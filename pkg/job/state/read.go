@@ -62,7 +62,7 @@ func read(pod *corev1.Pod) Pod {
 	}
 	p.readExits(pod)
 	p.readPreflight(pod)
-	p.heedPreflight()
+	p.applyPreflight()
 	p.Hears = wasGiven(pod, v1alpha1.EnvCheckpointRequestFile)
 	p.Page, p.Address, p.OnHost = pageOf(pod), AddressOf(pod), pod.Spec.HostNetwork
 	if names := pod.Annotations[v1alpha1.AnnotationExcludedNodes]; names != "" {

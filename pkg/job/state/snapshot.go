@@ -12,7 +12,7 @@ import (
 )
 
 // Snapshot is all that one pass may know of a job: what was observed, what the status remembers, and one row for each of its
-// replicas. Observe completes it with Ill. It is read-only from then on.
+// replicas. Observe completes it with UnhealthyNodes. It is read-only from then on.
 type Snapshot struct {
 	Observed
 	// Memory is what the status remembers of the replicas.
@@ -43,7 +43,7 @@ func New(o Observed) (*Snapshot, error) {
 	s.leaveLost()
 	s.Pods = sortPods(s.Pods)
 	s.keepScheduler()
-	s.heedSideCars()
+	s.applySideCarRules()
 	s.addReplicas()
 	return s, nil
 }

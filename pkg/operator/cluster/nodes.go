@@ -176,14 +176,14 @@ func (c *Cluster) BrokenNodes(ctx context.Context) (map[string]string, error) {
 // addUnhealthy adds the unhealthy nodes to the snapshot of a job with pods to place. It comes last, because only the snapshot's
 // rows show whether there are any. For a running job it reads nothing.
 func (c *Cluster) addUnhealthy(ctx context.Context, s *state.Snapshot) error {
-	if !c.options.WatchNodes || !s.HeedsIllNodes() || !nodes.Matter(s) {
+	if !c.options.WatchNodes || !s.AvoidsUnhealthyNodes() || !nodes.Matter(s) {
 		return nil
 	}
 	all, err := c.allNodes(ctx)
 	if err != nil {
 		return err
 	}
-	s.Ill = c.health().Unhealthy(all)
+	s.UnhealthyNodes = c.health().Unhealthy(all)
 	return nil
 }
 

@@ -201,7 +201,7 @@ func (c *Cluster) addPage(s *state.Snapshot) {
 		return
 	}
 	shown := c.options.Pages.Watch(job, Page{Pod: r.Pod.UID, Address: address, Every: s.ReadEvery()})
-	if s.Heeds(shown.Attempt, shown.Life) {
+	if s.IsCurrent(shown.Attempt, shown.Life) {
 		s.Progress = shown.Progress
 		s.Progress.Began, s.Progress.IsLate = began, shown.lag.IsLate()
 		s.Progress.Renewed = s.FirstSeen(shown.Report, shown.Renewed)
@@ -226,7 +226,7 @@ func (c *Cluster) addLast(s *state.Snapshot, r *state.Replica, said progress.Sai
 			m.last.Said = said
 		}
 	}).last
-	if r != nil && r.Life == last.life && (r.IsBroken() || r.State == state.Succeeded) && s.Heeds(last.Attempt, last.Life) {
+	if r != nil && r.Life == last.life && (r.IsBroken() || r.State == state.Succeeded) && s.IsCurrent(last.Attempt, last.Life) {
 		s.Progress = last.Progress
 		s.Progress.Renewed = s.FirstSeen(last.Report, last.Renewed)
 	}

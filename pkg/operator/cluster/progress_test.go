@@ -124,7 +124,7 @@ func TestOnlyThePresentLifeReportsProgress(t *testing.T) {
 		job.Status.Attempt = 2
 		leader, worker := state.Slot{Role: v1alpha1.Worker}, state.Slot{Role: v1alpha1.Worker, Index: 1}
 		o := &state.Observed{Job: job, Pods: []state.Pod{{Slot: leader, Number: 2_000_000}, {Slot: leader, Number: 2_000_004}, {Slot: worker, Number: 2_000_009}}}
-		if got := o.Heeds(c.attempt, c.life); got != c.want {
+		if got := o.IsCurrent(c.attempt, c.life); got != c.want {
 			t.Errorf("attempt %q, life %q: it counts %v, want %v", c.attempt, c.life, got, c.want)
 		}
 	}

@@ -130,7 +130,7 @@ func trimNode(signals nodes.Signals) func(any) (any, error) {
 		for i := range node.Status.Conditions {
 			c := &node.Status.Conditions[i]
 			kept := corev1.NodeCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}
-			switch isSignal := signals.Heeds(c); {
+			switch isSignal := signals.Match(c); {
 			case c.Type != corev1.NodeReady && !isSignal:
 				continue
 			case isSignal:

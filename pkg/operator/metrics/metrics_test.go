@@ -146,7 +146,7 @@ func TestObserve(t *testing.T) {
 			},
 			then: func(n *status) { started(n, "Worker", "0-3"); n.Memory.CountedTime = builder.TimePtr(17 * s) },
 			want: []string{"recovery_seconds{cause=Infrastructure,scope=Replica} 7"}},
-		{name: "a node that was ill before the job began costs it nothing before that",
+		{name: "a node that was unhealthy before the job began costs it nothing before that",
 			was: func(w *status) {
 				w.StartTime = builder.TimePtr(12 * s)
 				w.Incidents = []v1alpha1.Incident{incident("Worker", 3, "Replica", -time.Hour, 13*s)}
@@ -183,7 +183,7 @@ func TestObserve(t *testing.T) {
 				startedIn(n, "Worker", "0-3", "3:2")
 				n.Memory.CountedTime = builder.TimePtr(2 * time.Hour)
 			}},
-		{name: "a replica that came back to an ill node and left it again recovers from the second restart alone",
+		{name: "a replica that came back to an unhealthy node and left it again recovers from the second restart alone",
 			was: func(w *status) {
 				second := incident("Worker", 3, "Replica", 10*s, 40*s)
 				second.Pod = "j-worker-3-a0r1"

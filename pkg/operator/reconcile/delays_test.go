@@ -84,10 +84,10 @@ func TestNodeLook(t *testing.T) {
 		return n
 	}
 	well := node(func(*corev1.Node) {})
-	sayIll := func(n *corev1.Node) {
+	reportUnhealthy := func(n *corev1.Node) {
 		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: "GpuMemWatch", Status: corev1.ConditionTrue, Message: "[79]", LastTransitionTime: builder.Time(0)})
 	}
-	ill := node(sayIll)
+	unhealthy := node(reportUnhealthy)
 	cases := []struct {
 		name    string
 		was, is *corev1.Node
@@ -96,14 +96,14 @@ func TestNodeLook(t *testing.T) {
 		{"a new node", nil, well, false},
 		{"a node that is gone", well, nil, true},
 		{"a heartbeat", well, node(func(n *corev1.Node) { n.ResourceVersion = "2" }), false},
-		{"a condition is reported again", ill, node(func(n *corev1.Node) {
-			sayIll(n)
+		{"a condition is reported again", unhealthy, node(func(n *corev1.Node) {
+			reportUnhealthy(n)
 			n.Status.Conditions[1].LastHeartbeatTime, n.Status.Conditions[1].Message = builder.Time(time.Minute), "[79] again"
 		}), false},
-		{"a node becomes unhealthy", well, ill, true},
-		{"a node recovers", ill, well, true},
-		{"a node becomes unhealthy once more", ill, node(func(n *corev1.Node) {
-			sayIll(n)
+		{"a node becomes unhealthy", well, unhealthy, true},
+		{"a node recovers", unhealthy, well, true},
+		{"a node becomes unhealthy once more", unhealthy, node(func(n *corev1.Node) {
+			reportUnhealthy(n)
 			n.Status.Conditions[1].LastTransitionTime = builder.Time(time.Minute)
 		}), true},
 		{"a cordon", well, node(func(n *corev1.Node) { n.Spec.Unschedulable = true }), true},

@@ -35,12 +35,12 @@ var _ = Describe("A node that is said to be gone", Serial, func() {
 })
 
 // What monitors such as NVSentinel and node-problem-detector say, while the node is ready all the time.
-var _ = Describe("A node that says it is ill", Serial, func() {
+var _ = Describe("A node that says it is unhealthy", Serial, func() {
 	It("keeps its pods and gets no new ones", func() {
 		node := fakeNodes(3)[0]
 		j := submit(custom("c", maxRestarts(0), master(off(node)), workers(1, preferring(node))))
 		j.runs(0, 0)
-		sayIll(node, "GpuMemWatch", "task docker:7 blocked for more than 120 seconds.")
+		reportUnhealthy(node, "GpuMemWatch", "task docker:7 blocked for more than 120 seconds.")
 		j.stays("it goes on as it is", func(v *view) bool { return v.job.Status.Restarts == 0 })
 		j.evict("worker-0")
 		v := j.runs(0, 1)

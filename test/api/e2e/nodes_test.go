@@ -86,8 +86,8 @@ func taint(name, key string, effect corev1.TaintEffect) {
 	})
 }
 
-// sayIll has a monitor say of the node that it is ill, until the spec ends.
-func sayIll(name, kind, message string) {
+// reportUnhealthy has a monitor say of the node that it is unhealthy, until the spec ends.
+func reportUnhealthy(name, kind, message string) {
 	GinkgoHelper()
 	say := func(status corev1.ConditionStatus) {
 		patch := fmt.Sprintf(`{"status":{"conditions":[{"type":%q,"status":%q,"reason":"Monitored","message":%q,"lastTransitionTime":%q}]}}`,

@@ -132,8 +132,8 @@ func arbitraryRest(t *rapid.T, job *v1alpha1.TrainingJob, now time.Duration) []S
 	if scheduling := job.Spec.Scheduling; scheduling != nil && scheduling.Gang != "" {
 		seen = append(seen, arbitraryGroups(t, job, now))
 	}
-	if rapid.IntRange(0, 3).Draw(t, "ill") == 0 {
-		seen = append(seen, Ill(someNodes[rapid.IntRange(0, 2).Draw(t, "which")]))
+	if rapid.IntRange(0, 3).Draw(t, "unhealthy") == 0 {
+		seen = append(seen, UnhealthyNodes(someNodes[rapid.IntRange(0, 2).Draw(t, "which")]))
 	}
 	seen = append(seen, arbitraryReport(t, job, now)...)
 	if rapid.IntRange(0, 3).Draw(t, "one is refused") == 0 {

@@ -108,8 +108,10 @@ func NodeCordoned(node string) SnapshotOption {
 	}
 }
 
-// Ill are nodes that new pods are to stay off.
-func Ill(names ...string) SnapshotOption { return func(s *state.Observed) { s.Ill = names } }
+// UnhealthyNodes are nodes that new pods are to stay off.
+func UnhealthyNodes(names ...string) SnapshotOption {
+	return func(s *state.Observed) { s.UnhealthyNodes = names }
+}
 
 // NodeDeleted says that the node is gone.
 func NodeDeleted(node string) SnapshotOption {

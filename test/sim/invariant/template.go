@@ -87,7 +87,7 @@ func (c *Checker) checkProvenance(pod *corev1.Pod, job *v1alpha1.TrainingJob, sl
 	c.takeFilesOff(pod, &got, job, slot)
 	c.takeStopFileOff(pod, &got, job)
 	got.Containers, got.InitContainers = ownEnv(got.Containers, template.Spec.Containers), ownEnv(got.InitContainers, template.Spec.InitContainers)
-	// the tolerations that make eviction from a broken node quick stand at the end; nodes that are avoided, ill or silent are in the affinity
+	// the tolerations that make eviction from a broken node quick stand at the end; nodes that are avoided, unhealthy or silent are in the affinity
 	if n := len(template.Spec.Tolerations); len(got.Tolerations) >= n {
 		got.Tolerations = got.Tolerations[:n]
 	}
@@ -105,10 +105,10 @@ func (c *Checker) checkProvenance(pod *corev1.Pod, job *v1alpha1.TrainingJob, sl
 	}
 }
 
-// mayPrefer reports whether a pod may prefer some nodes: others than those that are avoided, ill or silent, or those of one domain.
+// mayPrefer reports whether a pod may prefer some nodes: others than those that are avoided, unhealthy or silent, or those of one domain.
 func (c *Checker) mayPrefer(job *v1alpha1.TrainingJob) bool {
 	prefersDomain := job.Spec.Scheduling != nil && job.Spec.Scheduling.Topology != nil && !requiresDomain(&job.Spec)
-	return len(job.Status.AvoidedNodes) > 0 || c.writer.Late || c.knowsIll() || prefersDomain
+	return len(job.Status.AvoidedNodes) > 0 || c.writer.Late || c.knowsUnhealthy() || prefersDomain
 }
 
 // own returns the template's word for what is the template's, or else the job's; what is neither stays.

@@ -228,8 +228,8 @@ func (w *World) setNodeCondition(node *corev1.Node, is corev1.NodeCondition) {
 	node.Status.Conditions = conditions
 }
 
-// SayIll has a monitor say of the node that it is ill, or say so again in other words.
-func (w *World) SayIll(name string, kind corev1.NodeConditionType) {
+// ReportUnhealthy has a monitor say of the node that it is unhealthy, or say so again in other words.
+func (w *World) ReportUnhealthy(name string, kind corev1.NodeConditionType) {
 	w.sayOfNode(name, corev1.NodeCondition{Type: kind, Status: corev1.ConditionTrue, Reason: string(kind) + "IsNotHealthy",
 		Message: "[79] said at " + w.Clock.Elapsed().String() + " - RecommendedAction: RESTART_VM"})
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/trainingjob/operator/test/sim/world"
 )
 
-// ills are the stories of nodes that say that they are ill.
-var ills = []scenario{
+// unhealthyStories are the stories of nodes that say that they are unhealthy.
+var unhealthyStories = []scenario{
 	{name: "pods_stay_on_an_ill_node_until_they_are_drained", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(1, 1, 0), every: 3,
 		play: func(r *run) {
 			r.running()
 			node := r.pod("worker-1").Spec.NodeName
-			r.SayIll(node, operator.Breaks)
+			r.ReportUnhealthy(node, operator.Breaks)
 			r.flap(node)
 			if n := r.Job().Status.Restarts; n > 0 {
 				r.check.Violate("22 blame is true: %d restarts because of what a node says", n)
@@ -41,7 +41,7 @@ var ills = []scenario{
 			if r.Job().Status.ChargedRestarts == 0 {
 				r.check.Violate("22 blame is true: a condition that is Unknown explains an exit")
 			}
-			r.SayIll(node, operator.Breaks)
+			r.ReportUnhealthy(node, operator.Breaks)
 			r.until("the charge is given back", func() bool { return r.Job().Status.ChargedRestarts == 0 })
 			r.succeed("worker-0")
 		}},
@@ -51,7 +51,7 @@ var ills = []scenario{
 			r.Reading = world.Reading{After: time.Second, Pages: map[string]string{"worker-2": world.Reads}}
 			r.ReportByPage(7, false)
 			r.wait(10 * time.Second)
-			r.SayIll(r.pod("worker-2").Spec.NodeName, operator.Breaks)
+			r.ReportUnhealthy(r.pod("worker-2").Spec.NodeName, operator.Breaks)
 			r.restarted(1)
 			r.until("the charge is given back", func() bool { return r.Job().Status.ChargedRestarts == 0 })
 			r.succeed("worker-0")
@@ -60,7 +60,7 @@ var ills = []scenario{
 		play: func(r *run) {
 			r.running()
 			node := r.pod("worker-1").Spec.NodeName
-			r.SayIll(node, operator.StaysOff)
+			r.ReportUnhealthy(node, operator.StaysOff)
 			r.wait(20 * time.Second)
 			if n := r.Job().Status.Restarts; n > 0 {
 				r.check.Violate("22 blame is true: %d restarts because of a node that new pods are to stay off", n)
@@ -75,7 +75,7 @@ var ills = []scenario{
 		play: func(r *run) {
 			r.running()
 			node := r.pod("worker-1").Spec.NodeName
-			r.SayIll(node, operator.Loses)
+			r.ReportUnhealthy(node, operator.Loses)
 			r.restarted(1)
 			r.within(2*time.Minute, "the job runs elsewhere", r.running)
 			r.isNotOn(node, "worker-1")
@@ -83,16 +83,16 @@ var ills = []scenario{
 		}},
 }
 
-// flap has the node say for a while that it is well, that nobody knows, and that it is ill.
+// flap has the node say for a while that it is well, that nobody knows, and that it is unhealthy.
 func (r *run) flap(node string) {
 	for range 3 {
 		r.SayNotIll(node, operator.Breaks, corev1.ConditionFalse)
 		r.wait(3 * time.Second)
-		r.SayIll(node, operator.Breaks)
+		r.ReportUnhealthy(node, operator.Breaks)
 		r.wait(7 * time.Second)
 		r.SayNotIll(node, operator.Breaks, corev1.ConditionUnknown)
 		r.wait(time.Second)
-		r.SayIll(node, operator.Breaks)
+		r.ReportUnhealthy(node, operator.Breaks)
 		r.wait(7 * time.Second)
 	}
 }

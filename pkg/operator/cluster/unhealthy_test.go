@@ -46,7 +46,7 @@ func observed(t *testing.T, all []corev1.Node, job *v1alpha1.TrainingJob, pods .
 	return s
 }
 
-func TestNewPodsLearnWhichNodesAreIll(t *testing.T) {
+func TestNewPodsLearnWhichNodesAreUnhealthy(t *testing.T) {
 	all := inventoryNodes(10, 1)
 	report(&all[0], "GpuMemWatch", 0) // not ready
 	report(&all[2], "GpuMemWatch", time.Second)
@@ -61,10 +61,10 @@ func TestNewPodsLearnWhichNodesAreIll(t *testing.T) {
 	avoidsNone := builder.Recovery(func(r *v1alpha1.Recovery) { r.AvoidNodesSeconds = new(int32) })
 	unhealthy := []string{"n0", "n2", "n3", "n5", "n7", "n8", "n9"}
 	cases := []struct {
-		name string
-		job  []builder.JobOption
-		pods []builder.SnapshotOption
-		ill  []string
+		name      string
+		job       []builder.JobOption
+		pods      []builder.SnapshotOption
+		unhealthy []string
 	}{
 		{"in a job with missing pods", []builder.JobOption{builder.Workers(2)}, nil, unhealthy},
 		{"in one whose pod has no node", []builder.JobOption{builder.Workers(1)}, []builder.SnapshotOption{builder.Pending("worker", 0)}, unhealthy},
@@ -75,16 +75,16 @@ func TestNewPodsLearnWhichNodesAreIll(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			s := observed(t, all, builder.Job("j", c.job...), c.pods...)
-			if diff := cmp.Diff(c.ill, s.Ill); diff != "" {
-				t.Errorf("ill nodes (-want +got):\n%s", diff)
+			if diff := cmp.Diff(c.unhealthy, s.UnhealthyNodes); diff != "" {
+				t.Errorf("unhealthy nodes (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
 // A node that explains failures is in the snapshot, whatever reports the trouble.
-func TestAJobOnAnIllNodeLearnsOfIt(t *testing.T) {
-	for name, ill := range map[string]func(*corev1.Node){
+func TestAJobOnAnUnhealthyNodeLearnsOfIt(t *testing.T) {
+	for name, unhealthy := range map[string]func(*corev1.Node){
 		"a condition": func(n *corev1.Node) { report(n, "GpuMemWatch", 0) },
 		"a taint": func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{{Key: "leaving", Effect: corev1.TaintEffectNoSchedule}}
@@ -93,7 +93,7 @@ func TestAJobOnAnIllNodeLearnsOfIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := inventoryNodes(4, 0)
-			ill(&all[1])
+			unhealthy(&all[1])
 			s := observed(t, all, builder.Job("j", builder.Workers(2)), builder.Running("worker", 0, builder.On("n0")), builder.Running("worker", 1, builder.On("n1")))
 			if len(s.Nodes) != 1 || s.Nodes[0].Name != "n1" || s.Nodes[0].Action != state.BlameNode {
 				t.Errorf("nodes %+v", s.Nodes)
@@ -102,8 +102,8 @@ func TestAJobOnAnIllNodeLearnsOfIt(t *testing.T) {
 	}
 	all := inventoryNodes(2, 0)
 	report(&all[0], "KernelDeadlock", 0)
-	if s := observed(t, all, builder.Job("j", builder.Workers(1)), builder.Running("worker", 0, builder.On("n0"))); len(s.Nodes) > 0 || s.Ill != nil {
-		t.Errorf("a job on a node that only new pods avoid learns of %+v, %+v", s.Nodes, s.Ill)
+	if s := observed(t, all, builder.Job("j", builder.Workers(1)), builder.Running("worker", 0, builder.On("n0"))); len(s.Nodes) > 0 || s.UnhealthyNodes != nil {
+		t.Errorf("a job on a node that only new pods avoid learns of %+v, %+v", s.Nodes, s.UnhealthyNodes)
 	}
 	all[0].Spec.Unschedulable = true // a drain follows, whatever the administrator makes of cordons
 	if s := observed(t, all, builder.Job("j", builder.Workers(1)), builder.Running("worker", 0, builder.On("n0"))); len(s.Nodes) != 1 {
@@ -112,7 +112,7 @@ func TestAJobOnAnIllNodeLearnsOfIt(t *testing.T) {
 }
 
 // The node of a charged failure is read although no pod of the job is left there. Nothing else reads it: no list of nodes.
-func TestTheIllNodeOfAFailureIsInTheSnapshot(t *testing.T) {
+func TestTheUnhealthyNodeOfAFailureIsInTheSnapshot(t *testing.T) {
 	all := inventoryNodes(2, 0)
 	report(&all[0], "GpuMemWatch", time.Second)
 	on := func(node string, charged, explained bool) builder.JobOption {
@@ -122,22 +122,22 @@ func TestTheIllNodeOfAFailureIsInTheSnapshot(t *testing.T) {
 		failure builder.JobOption
 		want    int
 	}{
-		"charged, on the ill node":        {on("n0", true, false), 1},
+		"charged, on the unhealthy node":  {on("n0", true, false), 1},
 		"charged, and explained":          {on("n0", true, true), 0},
 		"not charged":                     {on("n0", false, false), 0},
 		"on a node that is well":          {on("n1", true, false), 0},
 		"on a node that is there no more": {on("gone", true, false), 0},
 	} {
 		s := observed(t, all, builder.Job("j", builder.Workers(1), c.failure), builder.Running("worker", 0, builder.On("n1")))
-		if len(s.Nodes) != c.want || s.Ill != nil {
-			t.Errorf("%s: nodes %+v, want %d; ill %v, want nil", name, s.Nodes, c.want, s.Ill)
+		if len(s.Nodes) != c.want || s.UnhealthyNodes != nil {
+			t.Errorf("%s: nodes %+v, want %d; unhealthy %v, want nil", name, s.Nodes, c.want, s.UnhealthyNodes)
 		}
 	}
 }
 
 // Ranks fail in the same second, and the incident names another node than the unhealthy one. While the failure's window is open,
 // each node of the job is read.
-func TestTheIllNodeOfAnotherRankIsInTheSnapshotForAMinute(t *testing.T) {
+func TestTheUnhealthyNodeOfAnotherRankIsInTheSnapshotForAMinute(t *testing.T) {
 	all := inventoryNodes(2, 0)
 	report(&all[0], "GpuMemWatch", time.Second)
 	for name, c := range map[string]struct {
@@ -163,30 +163,30 @@ func TestTheIllNodeOfAnotherRankIsInTheSnapshotForAMinute(t *testing.T) {
 	}
 }
 
-func TestTheNodesThatHaveBeenIllForLongestAreAvoided(t *testing.T) {
+func TestTheNodesThatHaveBeenUnhealthyForLongestAreAvoided(t *testing.T) {
 	all := inventoryNodes(100, 0)
 	for i := range 80 {
 		report(&all[i], "KernelDeadlock", -time.Duration(i)*time.Minute)
 	}
-	was := observed(t, all, builder.Job("j", builder.Workers(1))).Ill
+	was := observed(t, all, builder.Job("j", builder.Workers(1))).UnhealthyNodes
 	if len(was) != 64 || slices.Contains(was, "n15") || !slices.Contains(was, "n16") || !slices.Contains(was, "n79") {
 		t.Errorf("avoided are %v", was)
 	}
 	report(&all[80], "KernelDeadlock", time.Minute)
-	if diff := cmp.Diff(was, observed(t, all, builder.Job("j", builder.Workers(1))).Ill); diff != "" {
-		t.Errorf("one more is ill (-was +is):\n%s", diff)
+	if diff := cmp.Diff(was, observed(t, all, builder.Job("j", builder.Workers(1))).UnhealthyNodes); diff != "" {
+		t.Errorf("one more is unhealthy (-was +is):\n%s", diff)
 	}
 }
 
 func BenchmarkIllNodes(b *testing.B) {
 	all := inventoryNodes(5000, 0)
-	for _, ill := range []int{0, 20} {
-		for i := range ill {
+	for _, unhealthy := range []int{0, 20} {
+		for i := range unhealthy {
 			report(&all[i], "GpuMemWatch", 0)
 		}
 		s := builder.Snapshot(builder.Job("j", builder.Workers(1)))
 		cluster := New(inventory{nodes: all}, nil, nil, testclock.NewFakePassiveClock(s.Now), Options{Parallel: 1, WatchNodes: true, Signals: health})
-		b.Run(fmt.Sprint(ill, " of 5000 nodes"), func(b *testing.B) {
+		b.Run(fmt.Sprint(unhealthy, " of 5000 nodes"), func(b *testing.B) {
 			for b.Loop() {
 				if err := cluster.addUnhealthy(context.Background(), s); err != nil {
 					b.Fatal(err)

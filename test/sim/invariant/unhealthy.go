@@ -14,8 +14,8 @@ import (
 	"github.com/trainingjob/operator/test/sim/operator"
 )
 
-// isSaidIll reports whether new pods are to stay off the node.
-func isSaidIll(node *corev1.Node) bool {
+// isReportedUnhealthy reports whether new pods are to stay off the node.
+func isReportedUnhealthy(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		isSignal := c.Type == operator.Breaks || c.Type == operator.StaysOff || c.Type == operator.Loses
 		return isSignal && c.Status == corev1.ConditionTrue
@@ -32,7 +32,7 @@ func isAvoidedAt(job *v1alpha1.TrainingJob, node string, at time.Time) bool {
 	return slices.ContainsFunc(job.Status.AvoidedNodes, func(n v1alpha1.AvoidedNode) bool { return n.Name == node && at.Before(n.ExpirationTime.Time) })
 }
 
-// checkPlacement: a new pod prefers all other nodes to each ill one and to those that the job avoids, and to no other; the scheduler
+// checkPlacement: a new pod prefers all other nodes to each unhealthy one and to those that the job avoids, and to no other; the scheduler
 // heeds that while another node has room. It excludes those alone that are lost or silent, so that it can run wherever there is room.
 func (c *Checker) checkPlacement(pod *corev1.Pod, d *operator.Decision) {
 	c.checkExclusions(pod)
@@ -41,14 +41,14 @@ func (c *Checker) checkPlacement(pod *corev1.Pod, d *operator.Decision) {
 	}
 	for _, o := range d.Process.Cache.List(server.Nodes) {
 		node := o.(*corev1.Node)
-		isIll := isSaidIll(node) && heedsIll(d.From)
+		isUnhealthy := isReportedUnhealthy(node) && avoidsUnhealthy(d.From)
 		c.checkExcluded(pod, node, d)
 		switch shuns := scheduler.Avoids(pod, node.Name); {
-		case isIll && !shuns:
+		case isUnhealthy && !shuns:
 			c.violate("22 blame is true: %s is created and does not prefer other nodes to %s, which is unhealthy", pod.Name, node.Name)
 		case !shuns && isAvoidedAt(d.From, node.Name, d.At):
 			c.violate("22 blame is true: %s is created and does not prefer other nodes to %s, which the job avoids", pod.Name, node.Name)
-		case shuns && !isIll && !isAvoided(d.From, node.Name) && !c.seemsSilent(node.Name, d):
+		case shuns && !isUnhealthy && !isAvoided(d.From, node.Name) && !c.seemsSilent(node.Name, d):
 			c.violate("22 blame is true: %s is created and prefers others to %s, which the job does not avoid and which is well", pod.Name, node.Name)
 		}
 	}
@@ -71,14 +71,14 @@ func (c *Checker) checkExcluded(pod *corev1.Pod, node *corev1.Node, d *operator.
 	}
 }
 
-// heedsIll reports whether the job heeds what is said of nodes: one that avoids no nodes does not.
-func heedsIll(job *v1alpha1.TrainingJob) bool {
+// avoidsUnhealthy reports whether the job avoids unhealthy nodes: one that avoids no nodes does not.
+func avoidsUnhealthy(job *v1alpha1.TrainingJob) bool {
 	return ptr.Deref(job.Spec.Recovery.AvoidNodesSeconds, v1alpha1.DefaultAvoidNodesSeconds) > 0
 }
 
-// knowsIll reports whether the process that writes sees an ill node, or a silent one.
-func (c *Checker) knowsIll() bool {
+// knowsUnhealthy reports whether the process that writes sees an unhealthy node, or a silent one.
+func (c *Checker) knowsUnhealthy() bool {
 	return slices.ContainsFunc(c.writer.Process.Cache.List(server.Nodes), func(o client.Object) bool {
-		return isSaidIll(o.(*corev1.Node)) || c.seemsSilent(o.GetName(), c.writer)
+		return isReportedUnhealthy(o.(*corev1.Node)) || c.seemsSilent(o.GetName(), c.writer)
 	})
 }
