@@ -22,6 +22,7 @@ import (
 	"github.com/trainingjob/operator/pkg/operator/cluster"
 	"github.com/trainingjob/operator/pkg/operator/journal"
 	"github.com/trainingjob/operator/pkg/operator/progress"
+	"github.com/trainingjob/operator/pkg/operator/reads"
 	"github.com/trainingjob/operator/pkg/operator/reconcile"
 )
 
@@ -36,7 +37,7 @@ type operator struct {
 	retries workqueue.TypedRateLimiter[client.ObjectKey]
 	job     client.ObjectKey
 	server  *server.Server
-	pages   pages
+	reads   reads.Reads
 	// happened takes the lines of the operator's log, emitted its Events.
 	happened func([]journal.Line)
 	emitted  func(corev1.Event)
@@ -51,8 +52,8 @@ func options(lostAfter time.Duration) cluster.Options {
 func newOperator(s *server.Server, names *Names, lostAfter time.Duration, post func(func())) *operator {
 	o := &operator{server: s, job: client.ObjectKeyFromObject(names.job), retries: reconcile.Retries[client.ObjectKey]()}
 	settings := options(lostAfter)
-	o.pages.Pages = cluster.NewPages(progress.NewReader(), clock.RealClock{}, func(client.ObjectKey) { post(o.queue.Now) })
-	settings.Pages = &o.pages
+	o.reads = reads.New(&reads.Settings{Page: progress.NewReader().Read, Clock: clock.RealClock{}, Changed: func(client.ObjectKey) { post(o.queue.Now) }})
+	settings.Reads = o.reads
 	settings.PageAt = func(p *state.Pod) (netip.AddrPort, error) { return names.Page(p.Address, p.Page) }
 	o.cache = s.NewCache(manager.Views(settings.Signals), func(server.Kind) int { return 0 })
 	kube := &server.Client{

@@ -12,12 +12,12 @@ import (
 
 // show shows the job and its pods, if they have changed.
 func (r *run) show() {
-	version := fmt.Sprint(r.server.Version(), r.operator.pages.shown.Read)
+	version := fmt.Sprint(r.server.Version(), r.operator.reads.Seen(r.operator.job).Page.Read)
 	if version == r.shown {
 		return
 	}
 	r.shown = version
-	r.Screen.Show(r.operator.pages.addTo(r.job()), r.pods())
+	r.Screen.Show(r.operator.withProgress(r.job()), r.pods())
 	r.saves = state.Earliest(r.saves, time.Now().Add(saveWithin))
 }
 
@@ -34,7 +34,7 @@ func (r *run) save() error {
 }
 
 func (r *run) write(process int) error {
-	s := &folder.State{Process: process, Job: r.operator.pages.addTo(r.job()), Events: r.result.Events}
+	s := &folder.State{Process: process, Job: r.operator.withProgress(r.job()), Events: r.result.Events}
 	for _, pod := range r.pods() {
 		s.Pods = append(s.Pods, *pod)
 	}
@@ -44,7 +44,7 @@ func (r *run) write(process int) error {
 // end removes all files but the logs and the last state.
 func (r *run) end() error {
 	close(r.over)
-	r.operator.pages.Forget(r.operator.job)
+	r.operator.reads.Forget(r.operator.job)
 	r.result.Job = r.job()
 	for _, pod := range r.pods() {
 		r.result.Pods = append(r.result.Pods, *pod)

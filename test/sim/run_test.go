@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/test/sim/invariant"
 	"github.com/trainingjob/operator/test/sim/operator"
@@ -38,6 +39,8 @@ type faults interface {
 	write(r *run, n int, request *server.Request) operator.Outcome
 	// read is told of the n-th read and returns its error.
 	read(r *run, p *operator.Process, n int, kind server.Kind, live bool) error
+	// seen returns what a process sees of its reads beside the caches.
+	seen(now, last state.Seen) state.Seen
 	// lag returns how many changes a cache does not take in at this moment.
 	lag(r *run, p *operator.Process, kind server.Kind) int
 	// delay returns how long a late request is on its way.
@@ -78,6 +81,9 @@ func (r *run) Read(p *operator.Process, kind server.Kind, live bool) error {
 	r.reads++
 	return r.faults.read(r, p, r.reads, kind, live)
 }
+
+// Seen decides what a process sees of its reads beside the caches.
+func (r *run) Seen(now, last state.Seen) state.Seen { return r.faults.seen(now, last) }
 
 // Later takes a request that arrives some time later.
 func (r *run) Later(request *server.Request) {
@@ -150,6 +156,7 @@ type nothing struct{}
 
 func (nothing) write(*run, int, *server.Request) operator.Outcome          { return operator.Done }
 func (nothing) read(*run, *operator.Process, int, server.Kind, bool) error { return nil }
+func (nothing) seen(now, _ state.Seen) state.Seen                          { return now }
 func (nothing) lag(*run, *operator.Process, server.Kind) int               { return 0 }
 func (nothing) delay(*run) time.Duration                                   { return 0 }
 func (nothing) thaw(*run)                                                  {}

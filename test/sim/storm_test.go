@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/test/sim/builder"
 	"github.com/trainingjob/operator/test/sim/operator"
@@ -205,6 +206,22 @@ func (s *storm) read(_ *run, _ *operator.Process, _ int, _ server.Kind, live boo
 		return operator.Unavailable
 	}
 	return nil
+}
+
+// seen loses, delays or falsifies one in so many reads.
+func (s *storm) seen(now, last state.Seen) state.Seen {
+	if s.calm {
+		return now
+	}
+	switch s.rng.IntN(30) {
+	case 0:
+		return state.Seen{}
+	case 1:
+		return last
+	case 2:
+		now.Page.Attempt, now.Page.Step, now.Stacks.List = "7", 1<<40, nil
+	}
+	return now
 }
 
 func (s *storm) lag(_ *run, p *operator.Process, kind server.Kind) int {

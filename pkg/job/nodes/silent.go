@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
@@ -102,21 +101,4 @@ func (l *Leases) Silent(patience time.Duration) map[string]time.Time {
 		}
 	}
 	return silent
-}
-
-// WithSilent returns the nodes with the silent ones, which count as lost unless they do already.
-func WithSilent(known []state.Node, silent map[string]time.Time, now time.Time) []state.Node {
-	all := slices.Clone(known)
-	for name, since := range silent {
-		i := slices.IndexFunc(all, func(n state.Node) bool { return n.Name == name })
-		if i < 0 {
-			i, all = len(all), append(all, state.Node{Name: name})
-		}
-		if n := &all[i]; n.Lost.Reason == "" || now.Before(n.Lost.Time) {
-			n.Since, n.Lost = since, state.Trouble{
-				Reason: v1alpha1.ReasonNodeSilent, Message: "its kubelet does not renew its Lease, while most others do", Time: since,
-			}
-		}
-	}
-	return all
 }

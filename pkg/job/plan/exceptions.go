@@ -36,11 +36,11 @@ func stalledStatus(s *state.Snapshot, reason, message string) v1alpha1.TrainingJ
 
 // ForeignMessage explains a pod of a life that the job never had, and how to go on. The operator cannot decide which of the pods
 // belong to the job. A job without a status was most likely restored from a backup beside its pods.
-func ForeignMessage(s *state.Snapshot) string {
+func ForeignMessage(s *state.Snapshot, pod string) string {
 	job := s.Job
 	if job.Status.StartTime != nil {
 		return fmt.Sprintf("The operator did not create pod %s, whose life this job never had: another client created it in the job's name. The job waits until the pod is deleted: "+
-			"kubectl delete pod %s --namespace %s", s.Foreign, s.Foreign, job.Namespace)
+			"kubectl delete pod %s --namespace %s", pod, pod, job.Namespace)
 	}
 	latest := 0
 	for i := range s.Pods {
@@ -49,5 +49,5 @@ func ForeignMessage(s *state.Snapshot) string {
 	return fmt.Sprintf("The job has no status but has pods, such as %s: it was restored without its status, or another client created the pods. The job waits "+
 		"until they are deleted: kubectl delete pods --namespace %s --selector %s=%s. To number attempts after their checkpoints, first run: "+
 		"kubectl annotate trainingjob %s --namespace %s %s=%d",
-		s.Foreign, job.Namespace, v1alpha1.LabelJobUID, job.UID, job.Name, job.Namespace, v1alpha1.AnnotationFirstAttempt, latest+1)
+		pod, job.Namespace, v1alpha1.LabelJobUID, job.UID, job.Name, job.Namespace, v1alpha1.AnnotationFirstAttempt, latest+1)
 }

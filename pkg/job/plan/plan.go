@@ -27,7 +27,7 @@ const maxPodWrites = 2000
 // goOnAfter is when the rest of a cut plan follows: the cache needs a moment to show the pods just written.
 const goOnAfter = 50 * time.Millisecond
 
-// Plan is what to do for a job, in this order: write Status, emit Events, take Steps, reconcile again at Wake.
+// Plan is what to do for a job, in this order: write Status, emit Events, take Steps, make Reads, reconcile again at Wake.
 type Plan struct {
 	Status v1alpha1.TrainingJobStatus
 	Events []Event
@@ -36,6 +36,8 @@ type Plan struct {
 	Restarts []failure.Incident
 	// Wake is when to reconcile again without another event; zero for never.
 	Wake time.Time
+	// Reads are to be made for the next plan.
+	Reads state.Reads
 }
 
 // stepsInString is how many steps a plan names in its text.
@@ -61,30 +63,33 @@ func (p Plan) String() string {
 	if !p.Wake.IsZero() {
 		text += "; again at " + p.Wake.UTC().Format(time.TimeOnly)
 	}
-	return text
+	return text + p.Reads.String()
 }
 
 // Make returns the plan for a snapshot. It plans nothing if another controller manages the job, the garbage collector deletes the
-// pods with the job, or the snapshot is too old to decide. A job with a pod of a life that it never had, or with an invalid first
+// pods with the job, or the snapshot is too old to decide, or lacks pods that the API server may yet have. A job with a pod of a life that it never had, or with an invalid first
 // attempt, only gets a status that shows it.
 func Make(s *state.Snapshot) Plan {
 	// The garbage collector does not delete the pods of a job with the finalizer: in the background it waits for the job to go first.
 	isLeaving := !s.Job.DeletionTimestamp.IsZero() && slices.Contains(s.Job.Finalizers, v1alpha1.FinalizerQuota)
+	reads := s.Reads()
 	switch {
 	case isLeaving && !s.Job.Spec.IsManagedElsewhere() && !s.IsStale():
 		return leave(s)
 	case s.Job.Spec.IsManagedElsewhere() || !s.Job.DeletionTimestamp.IsZero():
 		return Plan{Status: s.Job.Status}
 	case s.Foreign != "" && !s.IsFinished():
-		return Plan{Status: stalledStatus(s, v1alpha1.ReasonNameConflict, ForeignMessage(s))}
-	case s.IsStale():
-		return Plan{Status: s.Job.Status}
+		return Plan{Status: stalledStatus(s, v1alpha1.ReasonNameConflict, ForeignMessage(s, s.Foreign)), Reads: reads}
+	case s.IsStale() || len(reads.Confirm) > 0:
+		return Plan{Status: s.Job.Status, Reads: reads}
 	}
 	begun, err := s.Begin()
 	if err != nil {
-		return Plan{Status: stalledStatus(s, v1alpha1.ReasonInvalid, err.Error())}
+		return Plan{Status: stalledStatus(s, v1alpha1.ReasonInvalid, err.Error()), Reads: reads}
 	}
-	return makeOn(begun, &s.Job.Status)
+	p := makeOn(begun, &s.Job.Status)
+	p.Reads = reads
+	return p
 }
 
 // makeOn returns the plan for a complete snapshot whose job has the recorded status was.

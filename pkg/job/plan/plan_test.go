@@ -104,7 +104,7 @@ func truths(status *v1alpha1.TrainingJobStatus) []string {
 func wantNothing(t *testing.T, s *state.Snapshot) {
 	t.Helper()
 	p := plan.Make(s)
-	if diff := cmp.Diff(plan.Plan{Status: s.Job.Status}, p); diff != "" {
+	if diff := cmp.Diff(plan.Plan{Status: s.Job.Status, Reads: p.Reads}, p); diff != "" {
 		t.Errorf("there is a plan (-nothing +got):\n%s", diff)
 	}
 }
@@ -150,6 +150,21 @@ func TestNothingIsPlannedFromAStaleJob(t *testing.T) {
 	job := takenOn(t, builder.Workers(2))
 	wantNothing(t, builder.Snapshot(job, builder.Running("worker", 0, builder.Life(1, 0)), builder.Failed("worker", 1)))
 	wantNothing(t, builder.Snapshot(job, builder.Running("worker", 0, builder.Life(0, 1))))
+}
+
+// A pod that is gone as far as the cache shows may yet be there: nothing is planned before the API server has been asked.
+func TestNothingIsPlannedBeforeAMissingPodIsConfirmed(t *testing.T) {
+	job := takenOn(t, builder.Workers(2))
+	s := builder.Snapshot(job, builder.Running("worker", 0), builder.Gone("worker", 1))
+	s.Absent = nil
+	wantNothing(t, s)
+	if confirm := plan.Make(s).Reads.Confirm; len(confirm) != 1 || confirm[0].Slot.String() != "worker-1" {
+		t.Errorf("to confirm: %v, want worker-1", confirm)
+	}
+	s.Absent = map[string]bool{"j-worker-1": true}
+	if p := plan.Make(s); len(p.Restarts) != 1 || len(p.Reads.Confirm) > 0 {
+		t.Errorf("after that: %s", p)
+	}
 }
 
 func TestMakeIsPure(t *testing.T) {

@@ -21,8 +21,11 @@ func stalled(s *state.Snapshot) (*Ruling, time.Time) {
 	if !s.Hangs() {
 		return nil, time.Time{}
 	}
-	if s.Now.Before(s.Stacks.Until) {
-		return nil, s.Stacks.Until
+	switch until := s.Seen.Stacks.Until; {
+	case until.IsZero(): // the plan has them read
+		return nil, s.Now.Add(state.StacksWithin)
+	case s.Now.Before(until):
+		return nil, until
 	}
 	failure := hang(s)
 	failure.Time = metav1.NewTime(deadline.Add(-state.StallAfter(s.Job.Spec.Progress)))
@@ -37,10 +40,10 @@ func stalled(s *state.Snapshot) (*Ruling, time.Time) {
 // does not report, and of no node.
 func hang(s *state.Snapshot) v1alpha1.Failure {
 	message := stallMessage(s)
-	if where := stacks.Sentence(&s.Stacks); where != "" {
+	if where := stacks.Sentence(&s.Seen.Stacks); where != "" {
 		message += ". " + where
 	}
-	suspect, replica := stacks.Suspect(s.Stacks.List), s.Replica(state.Leader(&s.Job.Spec))
+	suspect, replica := stacks.Suspect(s.Seen.Stacks.List), s.Replica(state.Leader(&s.Job.Spec))
 	isShown := suspect != nil && s.InRange(suspect.Slot)
 	if isShown {
 		replica = s.Replica(suspect.Slot)

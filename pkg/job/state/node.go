@@ -85,9 +85,9 @@ func (s *Snapshot) IsSurelyLost(p *Pod) bool {
 	return s.IsLost(p) && !n.IsSilent()
 }
 
-// Awaited returns the nodes, sorted, with pods of the job for which a restart waits: pods of past lives that can still act, or, if a replica
+// nodesAwaited returns the nodes, sorted, with pods of the job for which a restart waits: pods of past lives that can still act, or, if a replica
 // is broken or the report of rank 0 is late, all pods.
-func (s *Snapshot) Awaited() []string {
+func (s *Snapshot) nodesAwaited() []string {
 	if s.IsFinished() || s.Job.Spec.IsSuspended() || s.Is(v1alpha1.ConditionSuspended) || !s.Job.DeletionTimestamp.IsZero() {
 		return nil
 	}
@@ -100,6 +100,34 @@ func (s *Snapshot) Awaited() []string {
 	}
 	slices.Sort(nodes)
 	return slices.Compact(nodes)
+}
+
+// addSilent lets the silent ones of the nodes that the job awaits count as lost, and reports whether there are any.
+func (s *Snapshot) addSilent() bool {
+	silent := map[string]time.Time{}
+	for _, name := range s.awaited {
+		if since, is := s.Seen.Silent[name]; is {
+			silent[name] = since
+		}
+	}
+	s.Nodes = WithSilent(s.Nodes, silent, s.Now)
+	return len(silent) > 0
+}
+
+// WithSilent returns the nodes, sorted, with the silent ones, each with since when. They count as lost unless they do already.
+func WithSilent(known []Node, silent map[string]time.Time, now time.Time) []Node {
+	all := slices.Clone(known)
+	for name, since := range silent {
+		i := slices.IndexFunc(all, func(n Node) bool { return n.Name == name })
+		if i < 0 {
+			i, all = len(all), append(all, Node{Name: name})
+		}
+		if n := &all[i]; n.Lost.Reason == "" || now.Before(n.Lost.Time) {
+			n.Since, n.Lost = since, Trouble{Reason: v1alpha1.ReasonNodeSilent, Message: "its kubelet does not renew its Lease, while most others do", Time: since}
+		}
+	}
+	slices.SortFunc(all, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
+	return all
 }
 
 // MayAct reports whether a process of the pod may still run and be reached by its peers: it has not finished, and

@@ -17,6 +17,9 @@ type Observed struct {
 	// Former are the pods of an earlier job of the same name that are not gone yet: they hold the names of the job's own. Their
 	// Slot and Life say nothing.
 	Former []Pod
+	// Found are pods that the API server has and the cache lacks. Absent are the names of pods that neither has.
+	Found  []Pod
+	Absent map[string]bool
 	// Foreign is the pod of a life that the job never had, as the API server confirms: another client created it in the job's name. It is
 	// empty if there is none.
 	Foreign string
@@ -46,10 +49,9 @@ type Observed struct {
 	MaxCheckpointWait time.Duration
 	// UnhealthyNodes are the unhealthy nodes, sorted: 64 at most. They are read only if pods are to be placed.
 	UnhealthyNodes []string
-	// Progress is the latest report.
+	// Seen is what the reads have shown that earlier plans wanted, and Progress the report of it that counts.
+	Seen     Seen
 	Progress Progress
-	// Stacks are where the ranks are. They are read only before a restart because of a hang.
-	Stacks Stacks
 	// Gang is what is known of the job's pod groups.
 	Gang Gang
 	// Recorded is when this process last wrote the job's status; zero if it has not.

@@ -49,9 +49,9 @@ func StallAfter(p *v1alpha1.Progress) time.Duration {
 	return time.Duration(cmp.Or(p.StallAfterSeconds, v1alpha1.DefaultStallAfterSeconds)) * time.Second
 }
 
-// ReadEvery returns how often the page of the job is read: often enough to find a hang in time, and soon after the ranks have answered a
+// readEvery returns how often the page of the job is read: often enough to find a hang in time, and soon after the ranks have answered a
 // checkpoint request.
-func (s *Snapshot) ReadEvery() time.Duration {
+func (s *Snapshot) readEvery() time.Duration {
 	if s.Job.Status.CheckpointRequest != nil {
 		return readMost
 	}

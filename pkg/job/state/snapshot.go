@@ -17,6 +17,8 @@ type Snapshot struct {
 	Observed
 	// Memory is what the status remembers of the replicas.
 	Memory Memory
+	// awaited are the nodes whose silence ends a wait of the job.
+	awaited []string
 
 	replicas []Replica
 	// first is the row of each role's replica 0.
@@ -30,6 +32,7 @@ func New(o Observed) (*Snapshot, error) {
 		return nil, err
 	}
 	s := &Snapshot{Observed: o, Memory: memory}
+	s.addFound()
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		p.Life = s.LifeOf(p)
@@ -40,12 +43,26 @@ func New(o Observed) (*Snapshot, error) {
 	}
 	slices.SortFunc(s.Nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	s.doubtMassLoss()
+	s.addRows()
+	s.addProgress()
+	s.awaited = s.nodesAwaited()
+	if s.addSilent() {
+		s.addRows()
+	}
+	s.Gone = slices.DeleteFunc(slices.Clone(s.Gone), func(p Pod) bool { return !s.isMissed(&p) && !s.MayExplain(&p) })
+	if p := s.LaterPod(); p == nil || p.Name != s.Foreign {
+		s.Foreign = ""
+	}
+	return s, nil
+}
+
+// addRows makes a row of each replica, from the pods and the nodes.
+func (s *Snapshot) addRows() {
 	s.leaveLost()
 	s.Pods = sortPods(s.Pods)
 	s.keepScheduler()
 	s.applySideCarRules()
 	s.addReplicas()
-	return s, nil
 }
 
 // leaveLost takes back the restarts in place that lost nodes should have done, or pods that were evicted before their next process was seen: no process of
@@ -128,7 +145,7 @@ func (s *Snapshot) addReplicas() {
 // yet.
 func (s *Snapshot) addGone(p *Pod) {
 	r := s.Replica(p.Slot)
-	if !s.Misses(r) || r.Life != s.LifeOf(p) {
+	if r == nil || !s.isMissed(p) {
 		return
 	}
 	r.Last = p
@@ -138,6 +155,18 @@ func (s *Snapshot) addGone(p *Pod) {
 	case p.HasStarted() && isUnderWay:
 		r.State = Vanished
 	}
+}
+
+// isMissed reports whether the pod that is gone is of a present life, whose replica has no other pod. It is missed too in a slot that the job no longer has.
+func (s *Snapshot) isMissed(p *Pod) bool {
+	r := s.Replica(p.Slot)
+	return (r == nil || s.Misses(r) || r.Last != nil) && s.Life(p.Slot) == s.LifeOf(p)
+}
+
+// LacksPod reports whether that is the name of a pod of a present life that a replica should have, and has not.
+func (s *Snapshot) LacksPod(name string) bool {
+	slot, life, isName := ParsePodName(s.Job.Name, name)
+	return isName && s.InRange(slot) && s.Life(slot) == life && s.Replica(slot).Pod == nil
 }
 
 // Misses reports whether the replica should have a pod and there is none; false for nil.

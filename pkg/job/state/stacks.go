@@ -2,9 +2,12 @@ package state
 
 import "time"
 
+// StacksWithin is how long the reads of the stacks of a job take in all. The restart of the job waits for them.
+const StacksWithin = 2 * time.Second
+
 // Stacks are where the ranks of a hanging job are.
 type Stacks struct {
-	// Until is when the operator no longer waits for the ranks that have not answered yet; zero if it waits for none.
+	// Until is when the operator no longer waits for the ranks that have not answered yet; zero if none were read.
 	Until time.Time
 	// List has the processes in the order of the ranks. Before Until a silent process may yet answer.
 	List []Stack

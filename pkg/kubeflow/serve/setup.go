@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/operator/cluster"
 	"github.com/trainingjob/operator/pkg/operator/fair"
 	pass "github.com/trainingjob/operator/pkg/operator/reconcile"
 )
@@ -48,7 +47,7 @@ func Setup(mgr manager.Manager, kinds []Kind, source string, waiting *atomic.Int
 	if err != nil {
 		return fmt.Errorf("registering the metrics of Kubeflow jobs: %w", err)
 	}
-	jobs, live := newStarting(), cluster.FairReader(mgr.GetAPIReader(), concurrent)
+	jobs, live := newStarting(), fair.Reader(mgr.GetAPIReader(), concurrent)
 	for _, kind := range kinds {
 		countDeleted := predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool {
 			counts.sawGone(e.Object.GetNamespace(), kind)

@@ -61,7 +61,7 @@ func (a *acting) settle(err error) error {
 // last. A refused pod concerns only itself and is no error here.
 func (a *acting) takeInParallel(ctx context.Context, steps []plan.Step) error {
 	group, goesOn := errgroup.WithContext(ctx)
-	group.SetLimit(int(a.writes.share))
+	group.SetLimit(a.writes.Share())
 	var changed atomic.Bool
 	for i, step := range steps {
 		if goesOn.Err() != nil {
@@ -72,7 +72,7 @@ func (a *acting) takeInParallel(ctx context.Context, steps []plan.Step) error {
 			break
 		}
 		group.Go(func() error {
-			release, err := a.writes.acquire(goesOn, a.job.Namespace)
+			release, err := a.writes.Acquire(goesOn, a.job.Namespace)
 			if err != nil {
 				return err // another step has failed first, or the operator is ending
 			}

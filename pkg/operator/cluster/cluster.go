@@ -19,7 +19,9 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/nodes"
 	"github.com/trainingjob/operator/pkg/job/state"
+	"github.com/trainingjob/operator/pkg/operator/fair"
 	"github.com/trainingjob/operator/pkg/operator/progress"
+	"github.com/trainingjob/operator/pkg/operator/reads"
 )
 
 // podsOfJob is the index of pods by the name of the TrainingJob that controls them.
@@ -34,7 +36,7 @@ type Cluster struct {
 	live    client.Reader
 	events  events.EventRecorder
 	clock   clock.PassiveClock
-	writes  *slots
+	writes  *fair.Slots
 	options Options
 
 	mu   sync.Mutex
@@ -68,21 +70,21 @@ type jobMemo struct {
 	gone map[string]state.Pod
 	// ended are the versions of pods of present lives in which they had ended, and were not deleted yet.
 	ended map[types.UID]state.Pod
-	// found are pods from the API server, by name, that the cache does not show, or shows in another state.
-	found map[string]found
+	// found are pods from the API server, by name, that the cache does not show, or shows in another state. lacking are the names of pods
+	// that neither has, and confirmed the nodes of these pods, as the API server had them.
+	found     map[string]found
+	lacking   map[string]bool
+	confirmed map[string]confirmedNode
 	// previousNodes are the nodes of the job's latest pods. One of them may explain a restart of the whole job.
 	previousNodes map[state.Slot]previousNode
 	// absent are the pods, by UID, on nodes that the API server lately did not have, and until when that counts.
 	absent map[types.UID]time.Time
-	// foreign is the pod of a life that the job never had, after its Event was written.
-	foreign types.UID
+	// foreign is the pod of a life that a version of the job never had, as the API server has confirmed.
+	foreign foreign
 	// changed are the pods with a watch event since the current reconcile began. Its reads may not show them.
 	changed map[string]bool
 	// ends are when the ends of the pods were first seen.
 	ends map[types.UID]time.Time
-	// process is the process of rank 0, and last its last report.
-	process process
-	last    lastReport
 }
 
 // Options are the operator's settings for all jobs.
@@ -103,10 +105,8 @@ type Options struct {
 	Signals nodes.Signals
 	// Gang schedules the pods of jobs that name no gang scheduler; empty is GangNone.
 	Gang v1alpha1.Gang
-	// Pages reads the progress pages of jobs; nil reads none.
-	Pages Pages
-	// Silence finds silent nodes; nil finds none.
-	Silence Silence
+	// Reads makes the reads that plans want beside the reconciles; nil makes none.
+	Reads reads.Reads
 	// Wake has a job reconciled soon; nil if there is only one.
 	Wake func(client.ObjectKey)
 	// Fence is where no page is read.
@@ -117,18 +117,15 @@ type Options struct {
 
 // New returns a Cluster that reads through the cache of c. It reads through live where a stale answer could do harm.
 func New(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, options Options) *Cluster {
-	if options.Pages == nil {
-		options.Pages = noPages{}
-	}
-	if options.Silence == nil {
-		options.Silence = noSilence{}
+	if options.Reads == nil {
+		options.Reads = reads.None{}
 	}
 	if options.PageAt == nil {
 		options.PageAt = options.Fence.AddressOf
 	}
 	return &Cluster{
-		client: c, live: FairReader(live, options.Parallel), events: recorder, clock: clock,
-		writes: newSlots(options.Parallel), options: options, jobs: map[client.ObjectKey]*jobMemo{}, crowded: map[string]time.Time{},
+		client: c, live: fair.Reader(live, options.Parallel), events: recorder, clock: clock,
+		writes: fair.NewSlots(options.Parallel), options: options, jobs: map[client.ObjectKey]*jobMemo{}, crowded: map[string]time.Time{},
 	}
 }
 
@@ -167,6 +164,9 @@ func (c *Cluster) JobsOnNode(ctx context.Context, node string) ([]client.ObjectK
 	return slices.Compact(jobs), nil
 }
 
+// WaitingWrites returns how many writes wait for a slot.
+func (c *Cluster) WaitingWrites() int { return c.writes.Waiting() }
+
 func isOwnedBy(o metav1.Object, job *v1alpha1.TrainingJob) bool {
 	ref := state.OwnerOf(o)
 	return ref != nil && ref.UID == job.UID
@@ -175,6 +175,7 @@ func isOwnedBy(o metav1.Object, job *v1alpha1.TrainingJob) bool {
 func newMemo(job types.UID, pending map[types.UID]pendingWrite) *jobMemo {
 	return &jobMemo{
 		uid: job, pendingWrites: pending, unrestartable: map[types.UID]bool{}, forced: map[types.UID]forced{}, gone: map[string]state.Pod{}, ended: map[types.UID]state.Pod{}, found: map[string]found{},
+		lacking: map[string]bool{}, confirmed: map[string]confirmedNode{},
 		previousNodes: map[state.Slot]previousNode{}, absent: map[types.UID]time.Time{},
 	}
 }
@@ -215,7 +216,5 @@ func (c *Cluster) forget(key client.ObjectKey) {
 	c.mu.Lock()
 	delete(c.jobs, key)
 	c.mu.Unlock()
-	c.options.Pages.Forget(key)
-	c.options.Pages.Stacks(key, nil)
-	c.options.Silence.Of(key, nil)
+	c.options.Reads.Forget(key)
 }

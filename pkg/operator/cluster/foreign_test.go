@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/test/sim/builder"
 )
 
@@ -34,12 +35,13 @@ func TestAPodOfALifeThatTheJobNeverHadIsToldOnce(t *testing.T) {
 			cl.live, cl.events = &registry{jobs: []*v1alpha1.TrainingJob{job(live)}}, recorder
 			s := builder.Snapshot(job(c.cached), c.pod)
 			for range 3 {
-				named, err := cl.confirmForeign(t.Context(), s)
+				again, err := cl.Read(t.Context(), s, s.Reads())
 				if err != nil {
 					t.Fatal(err)
 				}
-				if isNamed := named.Foreign == "j-worker-0-a9r0"; isNamed != (c.want > 0) {
-					t.Errorf("the snapshot names %q", named.Foreign)
+				o := &state.Observed{Job: s.Job}
+				if cl.addMemo(o); again != (c.want > 0) || (o.Foreign == "j-worker-0-a9r0") != again {
+					t.Errorf("there is news: %t, the next snapshot names %q", again, o.Foreign)
 				}
 			}
 			if len(recorder.Events) != c.want {

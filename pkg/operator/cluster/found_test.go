@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 
@@ -37,38 +38,51 @@ type deleter struct{ client.Client }
 
 func (deleter) Delete(context.Context, client.Object, ...client.DeleteOption) error { return nil }
 
-// unlabelled returns a job, a snapshot whose cache lacks its pods, and an API server that has them: users removed the label.
-func unlabelled(n int) (*v1alpha1.TrainingJob, *state.Snapshot, *podServer) {
-	job := builder.Job("j", builder.Workers(n), builder.StartedAt(0))
-	server, options := &podServer{pods: map[string]*corev1.Pod{}}, []builder.SnapshotOption{}
+// look returns the snapshot of a job whose pods the cache lacks.
+func (c *Cluster) look(t *testing.T, job *v1alpha1.TrainingJob) *state.Snapshot {
+	t.Helper()
+	o := &state.Observed{Now: c.clock.Now(), Job: job, HasService: true}
+	c.addMemo(o)
+	s, err := state.New(*o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.remember(s)
+	return s
+}
+
+// unlabelled returns a job whose workers have run, and an API server that has their pods, which the cache lacks: users removed the label.
+func unlabelled(n int) (*v1alpha1.TrainingJob, *podServer) {
+	job := builder.Job("j", builder.Workers(n), builder.StartedAt(0), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Started: fmt.Sprintf("0-%d", n-1)}))
+	server := &podServer{pods: map[string]*corev1.Pod{}}
 	for i := range n {
 		pod := builder.Pod(job, state.Slot{Role: v1alpha1.Worker, Index: i}, state.Life{}, corev1.PodRunning)
 		pod.OwnerReferences = controlled(job).OwnerReferences
 		server.pods[pod.Name] = pod
-		options = append(options, builder.Gone("worker", i))
 	}
-	return job, builder.Snapshot(job, options...), server
+	return job, server
 }
 
 // A reconcile of a job whose pods lost the cache's label must not read each of them again. A tenant can have thousands of them,
 // and can cause reconciles at will.
 func TestAPodThatOnlyTheAPIServerShowsIsReadOnce(t *testing.T) {
 	const n, passes = 20, 10
-	job, s, server := unlabelled(n)
+	job, server := unlabelled(n)
 	c, clock := refusing()
 	c.live = server
 	pass := func() int {
 		t.Helper()
 		before := server.gets.Load()
 		c.memo(job, func(m *jobMemo) { m.changed = nil })
-		got, err := c.confirmVanished(t.Context(), s)
-		if err != nil {
+		s := c.look(t, job)
+		if _, err := c.Read(t.Context(), s, s.Reads()); err != nil {
 			t.Fatal(err)
 		}
-		for r := range got.Replicas() {
+		s = c.look(t, job)
+		for r := range s.Replicas() {
 			name := state.PodName(job.Name, r.Slot, r.Life)
-			if pod := server.pods[name]; (pod == nil) != (r.State == state.Vanished) {
-				t.Fatalf("%s is %v", name, r.State)
+			if pod := server.pods[name]; (pod == nil) != (r.State == state.Vanished) || s.Absent[name] != (pod == nil) {
+				t.Fatalf("%s is %v, and absent: %t", name, r.State, s.Absent[name])
 			}
 		}
 		return int(server.gets.Load() - before)
@@ -94,57 +108,25 @@ func TestAPodThatOnlyTheAPIServerShowsIsReadOnce(t *testing.T) {
 	if err := c.Act(t.Context(), job, []plan.Step{plan.DeletePod{Name: "j-worker-4"}}); err != nil {
 		t.Fatal(err)
 	}
-	want("after an own write", pass(), n)
+	want("after an own write", pass(), n-1)
 
 	clock.SetTime(clock.Now().Add(foundFor))
-	want("once the answers are old", pass(), n)
+	want("once the answers are old", pass(), n-1)
 }
 
 // An answer older than the latest watch event of the pod must not be kept: the pod may be gone.
 func TestAnAnswerOlderThanTheWatchIsNotKept(t *testing.T) {
-	job, s, server := unlabelled(1)
+	job, server := unlabelled(1)
 	c, _ := refusing()
 	c.memo(job, func(m *jobMemo) { m.changed = nil })
+	s := c.look(t, job)
 	c.PodChanged(nil, server.pods["j-worker-0"])
 	c.live = server
-	if _, err := c.confirmVanished(t.Context(), s); err != nil {
+	if _, err := c.Read(t.Context(), s, s.Reads()); err != nil {
 		t.Fatal(err)
 	}
 	delete(server.pods, "j-worker-0")
 	if found, err := c.find(t.Context(), job, "j-worker-0"); found != nil || err != nil {
 		t.Errorf("found %v, %v, want none: it is gone", found, err)
 	}
-}
-
-// A namespace whose reads hang leaves slots to the others.
-func TestReadsAreSharedOutByNamespace(t *testing.T) {
-	started, end := make(chan struct{}, 100), make(chan struct{})
-	hanging := &hangingReader{started, end}
-	r := fairReader{hanging, newSlots(8)}
-	for range 20 {
-		go func() {
-			_ = r.Get(context.Background(), client.ObjectKey{Namespace: "greedy", Name: "p"}, &corev1.Pod{})
-		}()
-	}
-	for range 8 / shares {
-		<-started
-	}
-	go func() { _ = r.List(context.Background(), &corev1.PodList{}, client.InNamespace("modest")) }()
-	<-started
-	if n := len(started); n > 0 {
-		t.Errorf("%d more reads of one namespace are under way than its share", n)
-	}
-	close(end)
-}
-
-type hangingReader struct{ started, end chan struct{} }
-
-func (r *hangingReader) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
-	r.started <- struct{}{}
-	<-r.end
-	return nil
-}
-
-func (r *hangingReader) List(context.Context, client.ObjectList, ...client.ListOption) error {
-	return r.Get(context.Background(), client.ObjectKey{}, nil)
 }

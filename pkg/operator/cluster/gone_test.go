@@ -13,6 +13,19 @@ import (
 	"github.com/trainingjob/operator/test/sim/builder"
 )
 
+// missed returns the pods that are gone, as the next snapshot has them.
+func (c *Cluster) missed(t *testing.T, job *v1alpha1.TrainingJob, seen ...builder.SnapshotOption) []state.Pod {
+	t.Helper()
+	o := builder.Snapshot(job, seen...).Observed
+	c.addMemo(&o)
+	s, err := state.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.remember(s)
+	return s.Gone
+}
+
 // The last version of a pod is kept only while its job misses the pod.
 func TestTheLastVersionOfAPodIsKeptWhileTheJobMissesIt(t *testing.T) {
 	job := builder.Job("j", builder.Workers(3), builder.StartedAt(0))
@@ -23,7 +36,7 @@ func TestTheLastVersionOfAPodIsKeptWhileTheJobMissesIt(t *testing.T) {
 	}
 	c, _ := refusing()
 	c.PodChanged(pod(1, corev1.PodRunning), nil)
-	if got := c.lastVersions(builder.Snapshot(job, builder.Gone("worker", 1))); len(got) > 0 {
+	if got := c.missed(t, job); len(got) > 0 {
 		t.Errorf("of a job without a reconcile: %v", got)
 	}
 	c.memo(job, func(m *jobMemo) { m.verified = true })
@@ -37,15 +50,14 @@ func TestTheLastVersionOfAPodIsKeptWhileTheJobMissesIt(t *testing.T) {
 	}
 	replaced := job.DeepCopy()
 	builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "0:1"})(replaced)
-	missing := builder.Snapshot(replaced, builder.Running("worker", 0), builder.Gone("worker", 1))
 	for range 2 { // a reconcile that is not recorded comes again
-		got := c.lastVersions(missing)
+		got := c.missed(t, replaced, builder.Running("worker", 0))
 		if len(got) != 1 || got[0].Node != "gpu-3" || got[0].CanRun() || !got[0].Deleted.IsZero() {
 			t.Fatalf("got %+v, want worker-1 alone, as it ended", got)
 		}
 	}
 	builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "0-1:1"})(replaced)
-	if got := c.lastVersions(builder.Snapshot(replaced, builder.Running("worker", 1))); len(got) > 0 || len(c.memo(job, nil).gone)+len(c.memo(job, nil).ended) > 0 {
+	if got := c.missed(t, replaced, builder.Running("worker", 1)); len(got) > 0 || len(c.memo(job, nil).gone)+len(c.memo(job, nil).ended) > 0 {
 		t.Errorf("kept after its replacement: %v", got)
 	}
 }
@@ -61,18 +73,28 @@ func TestTheNodeOfAPodThatIsGoneIsReadFromTheAPIServer(t *testing.T) {
 		since time.Duration
 		want  []string
 	}{
-		"it is there":                  {builder.Running("worker", 0, builder.On(well[0].Name)), 0, nil},
-		"it has gone":                  {gone, 0, []string{well[0].Name}},
-		"it has gone, and is evidence": {gone, 10 * time.Second, nil}, // no read in each pass
+		"it is there":                    {builder.Running("worker", 0, builder.On(well[0].Name)), 0, nil},
+		"it has gone":                    {gone, 0, []string{well[0].Name}},
+		"it has gone, and was confirmed": {gone, 10 * time.Second, nil}, // no read in each pass
 	} {
 		t.Run(name, func(t *testing.T) {
 			cl, _ := refusing()
 			cl.options.WatchNodes, cl.options.LostAfter = true, time.Minute
 			cl.client, cl.live = inventory{nodes: well}, inventory{nodes: tainted}
-			o := builder.Snapshot(job, c.pod).Observed
-			for i := range o.Gone {
-				o.Gone[i].EndSeen = o.Now.Add(-c.since)
+			s := builder.Snapshot(job, c.pod)
+			s.Absent = nil
+			for i := range s.Gone {
+				s.Gone[i].EndSeen = s.Now.Add(-c.since)
 			}
+			for r := range s.Replicas() {
+				if r.Last != nil {
+					r.Last.EndSeen = s.Now.Add(-c.since)
+				}
+			}
+			if _, err := cl.Read(t.Context(), s, s.Reads()); err != nil {
+				t.Fatal(err)
+			}
+			o := s.Observed
 			if err := cl.addNodes(t.Context(), &o); err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +122,7 @@ func TestTheLastWordsOfAKubeletAreEvidence(t *testing.T) {
 	c, _ := refusing()
 	c.memo(job, func(m *jobMemo) { m.verified = true })
 	at := func(d time.Duration) []state.Pod {
-		return c.lastVersions(builder.Snapshot(job, builder.Running("worker", 0), builder.Running("worker", 1, builder.Life(0, 1)), builder.Now(d)))
+		return c.missed(t, job, builder.Running("worker", 0), builder.Running("worker", 1, builder.Life(0, 1)), builder.Now(d))
 	}
 	for ended, isEvidence := range map[time.Duration]bool{58 * time.Second: true, 61 * time.Second: false} {
 		last := pod(builder.At(ended), builder.DeletedAt(time.Minute))

@@ -128,7 +128,8 @@ func TestAPodThatHasRestartedSinceHasNotVanished(t *testing.T) {
 		seen, _ := state.PodOf("j", c.cached)
 		seen.UID = live.UID
 		s := builder.Snapshot(job, func(o *state.Observed) { o.Pods = []state.Pod{seen} })
-		_, err := New(api, api, nil, clock.RealClock{}, Options{Parallel: 1}).confirmVanished(t.Context(), s)
+		s.Absent = nil
+		_, err := New(api, api, nil, clock.RealClock{}, Options{Parallel: 1}).Read(t.Context(), s, s.Reads())
 		if apierrors.IsConflict(err) != c.stale || (err != nil) != c.stale {
 			t.Errorf("%s: error %v", name, err)
 		}

@@ -15,11 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/pkg/job/nodes"
+	"github.com/trainingjob/operator/pkg/operator/reads"
 )
 
 // LeasesOf returns a function that reads the Leases of all nodes from the API server, which shows a state no older than the request, and
 // the nodes from the cache. Without the right to list Leases it logs that once, and returns an error.
-func LeasesOf(cached, live client.Reader, clock clock.PassiveClock, log logr.Logger) ReadLeases {
+func LeasesOf(cached, live client.Reader, clock clock.PassiveClock, log logr.Logger) reads.ReadLeases {
 	var once sync.Once
 	return func(ctx context.Context) (map[string]nodes.Lease, error) {
 		var all coordinationv1.LeaseList

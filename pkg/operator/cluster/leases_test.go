@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/pkg/job/nodes"
+	"github.com/trainingjob/operator/pkg/operator/reads"
 	"github.com/trainingjob/operator/test/sim/builder"
 )
 
@@ -65,7 +66,7 @@ func TestLeasesOfNodes(t *testing.T) {
 func TestAMissingRightOnLeasesIsLoggedOnce(t *testing.T) {
 	lines := 0
 	log := funcr.New(func(_, _ string) { lines++ }, funcr.Options{})
-	read := func(err error) ReadLeases {
+	read := func(err error) reads.ReadLeases {
 		return LeasesOf(inventory{}, leaseList{err: err}, testclock.NewFakePassiveClock(builder.Epoch), log)
 	}
 	busy := read(apierrors.NewTooManyRequests("busy", 1))

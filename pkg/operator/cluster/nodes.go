@@ -48,18 +48,20 @@ func (c *Cluster) addNodes(ctx context.Context, o *state.Observed) error {
 // absentFor is how long the API server's answer counts that the node of a pod does not exist. Users can forge pods, and each change of one is a pass.
 const absentFor = 30 * time.Second
 
-// newFor is how long after a pod is gone the changes of its node, such as a taint, are maybe not in the cache yet.
-const newFor = 5 * time.Second
-
-// node returns the node of that name, from the API server if the cache lacks it, or if a pod on it has just gone.
+// node returns the node of that name, from the API server if the cache lacks it.
 func (c *Cluster) node(ctx context.Context, o *state.Observed, name string) (*corev1.Node, error) {
+	memo := c.memo(o.Job, nil)
+	if confirmed, is := memo.confirmed[name]; is && o.Now.Before(confirmed.until) {
+		if confirmed.node == nil {
+			return nil, apierrors.NewNotFound(corev1.Resource("nodes"), name)
+		}
+		return confirmed.node, nil
+	}
 	var cached, live corev1.Node // the cached node must not be overwritten
 	err := c.client.Get(ctx, client.ObjectKey{Name: name}, &cached, client.UnsafeDisableDeepCopy)
-	wentNow := func(p state.Pod) bool { return p.Node == name && p.CanRun() && o.Now.Sub(p.EndSeen) < newFor }
-	hadOne, pods := slices.ContainsFunc(o.Gone, wentNow), podsOn(name, o.Pods, o.Former, o.Gone)
-	until := c.memo(o.Job, nil).absent
-	wasAbsent := !slices.ContainsFunc(pods, func(pod types.UID) bool { return !o.Now.Before(until[pod]) })
-	if !hadOne && (wasAbsent || !apierrors.IsNotFound(err)) {
+	pods := podsOn(name, o.Pods, o.Found, o.Former, o.Gone)
+	wasAbsent := !slices.ContainsFunc(pods, func(pod types.UID) bool { return !o.Now.Before(memo.absent[pod]) })
+	if wasAbsent || !apierrors.IsNotFound(err) {
 		return &cached, err
 	}
 	if err = c.live.Get(ctx, client.ObjectKey{Name: name}, &live); apierrors.IsNotFound(err) {
@@ -173,8 +175,8 @@ func (c *Cluster) BrokenNodes(ctx context.Context) (map[string]string, error) {
 	return broken, nil
 }
 
-// addUnhealthy adds the unhealthy nodes to the snapshot of a job with pods to place. It comes last, because only the snapshot's
-// rows show whether there are any. For a running job it reads nothing.
+// addUnhealthy adds the unhealthy nodes to the snapshot of a job with pods to place: only its rows show whether there are any. For a running
+// job it reads nothing.
 func (c *Cluster) addUnhealthy(ctx context.Context, s *state.Snapshot) error {
 	if !c.options.WatchNodes || !s.AvoidsUnhealthyNodes() || !nodes.Matter(s) {
 		return nil
@@ -208,7 +210,7 @@ func (c *Cluster) addNotReady(ctx context.Context, o *state.Observed) error {
 // nodesOf returns the sorted names of the nodes with unfinished pods of the job, or of an earlier job of its name.
 func nodesOf(o *state.Observed) []string {
 	names := map[string]bool{}
-	for _, pods := range [][]state.Pod{o.Pods, o.Former, o.Gone} {
+	for _, pods := range [][]state.Pod{o.Pods, o.Found, o.Former, o.Gone} {
 		for i := range pods {
 			if pods[i].Scheduled() && pods[i].CanRun() {
 				names[pods[i].Node] = true

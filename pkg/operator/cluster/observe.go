@@ -43,40 +43,35 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 		Now: c.clock.Now(), Job: job, FirstLook: firstLook, LostAfter: c.options.LostAfter, MaxCheckpointWait: c.options.MaxCheckpointWait,
 	}
 	addPods(o, pods)
+	c.addMemo(o)
 	for _, add := range []func(context.Context, *state.Observed) error{c.addService, c.addGang, c.addNodes} {
 		if err := add(ctx, o); err != nil {
 			return nil, err
 		}
 	}
-	o.Crowded = c.isCrowded(job.Namespace)
-	c.memo(job, func(m *jobMemo) {
-		o.Refusal, o.Recorded, o.Ended = m.refused.refusal, m.recorded, maps.Clone(m.ended)
+	o.Crowded, o.Seen = c.isCrowded(job.Namespace), c.options.Reads.Seen(key)
+	s, err := state.New(*o)
+	if err != nil {
+		return nil, err
+	}
+	c.remember(s)
+	if err := c.addUnhealthy(ctx, s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// addMemo adds what this process remembers.
+func (c *Cluster) addMemo(o *state.Observed) {
+	c.memo(o.Job, func(m *jobMemo) {
+		o.Refusal, o.Recorded, o.Ended, o.Absent = m.refused.refusal, m.recorded, maps.Clone(m.ended), maps.Clone(m.lacking)
+		o.Gone, o.Found, o.Foreign = m.lastVersions(), m.foundUntil(o.Now), m.foreign.of(o.Job)
 		for i := range o.Pods {
 			o.Pods[i].RestartRefused = m.unrestartable[o.Pods[i].UID]
 		}
 		m.addForced(o.Pods, o.Former)
 		m.seeEnds(o)
 	})
-	s, err := state.New(*o)
-	if err != nil {
-		return nil, err
-	}
-	if s, err = c.confirmVanished(ctx, s); err != nil {
-		return nil, err
-	}
-	if s, err = c.confirmForeign(ctx, s); err != nil {
-		return nil, fmt.Errorf("reading the job, which its pods show to be old: %w", err)
-	}
-	c.addPage(s)
-	if s, err = c.addSilent(s); err != nil { // after the page, whose lateness counts, and before what reads the ranks
-		return nil, err
-	}
-	c.addStacks(s)
-	c.recordNodes(s)
-	if err := c.addUnhealthy(ctx, s); err != nil {
-		return nil, err
-	}
-	return s, nil
 }
 
 // seeEnds dates the ends of the pods by when this process of the operator first saw them, of an eviction by its first version.

@@ -34,6 +34,7 @@ func (c *Cluster) PodChanged(was, is *corev1.Pod) {
 	pod := cmp.Or(is, was)
 	c.ownerMemo(pod, func(m *jobMemo) {
 		delete(m.found, pod.Name)
+		delete(m.lacking, pod.Name)
 		if m.changed == nil {
 			m.changed = map[string]bool{}
 		}
@@ -92,20 +93,21 @@ func (c *Cluster) find(ctx context.Context, job *v1alpha1.TrainingJob, name stri
 	return &p, nil
 }
 
-// lastVersions returns the last versions of the pods that the snapshot misses, of pods in slots that the job no longer has, and of those that are
-// evidence. It forgets all others: their lives are over, or their success counts.
-func (c *Cluster) lastVersions(s *state.Snapshot) []state.Pod {
-	var last []state.Pod
-	c.memo(s.Job, func(m *jobMemo) {
-		maps.DeleteFunc(m.ended, func(_ types.UID, p state.Pod) bool { return s.Life(p.Slot) != s.LifeOf(&p) })
-		maps.DeleteFunc(m.gone, func(_ string, p state.Pod) bool {
-			r := s.Replica(p.Slot)
-			return (r != nil && !s.Misses(r) || s.Life(p.Slot) != s.LifeOf(&p)) && !s.MayExplain(&p)
-		})
-		last = slices.Collect(maps.Values(m.gone))
-	})
+// lastVersions returns the last versions of the deleted pods that the job misses, or that are evidence.
+func (m *jobMemo) lastVersions() []state.Pod {
+	last := slices.Collect(maps.Values(m.gone))
 	slices.SortFunc(last, func(a, b state.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return last
+}
+
+// foundUntil returns the pods from the API server that still count.
+func (m *jobMemo) foundUntil(now time.Time) (pods []state.Pod) {
+	for _, f := range m.found {
+		if now.Before(f.until) {
+			pods = append(pods, f.pod)
+		}
+	}
+	return pods
 }
 
 // previousNode is the node of a slot's latest pod with a node.
@@ -114,14 +116,23 @@ type previousNode struct {
 	node string
 }
 
-// recordNodes records the nodes of the job's latest pods.
-func (c *Cluster) recordNodes(s *state.Snapshot) {
+// remember records the nodes of the job's latest pods. It forgets the pods that are gone and not missed, as the snapshot shows: their lives are over, or
+// their success counts.
+func (c *Cluster) remember(s *state.Snapshot) {
+	missed := map[string]bool{}
+	for i := range s.Gone {
+		missed[s.Gone[i].Name] = true
+	}
 	c.memo(s.Job, func(m *jobMemo) {
 		for i := range s.Pods {
 			if p := &s.Pods[i]; p.Scheduled() && !p.Life.Before(m.previousNodes[p.Slot].life) {
 				m.previousNodes[p.Slot] = previousNode{p.Life, p.Node}
 			}
 		}
+		maps.DeleteFunc(m.ended, func(_ types.UID, p state.Pod) bool { return s.Life(p.Slot) != s.LifeOf(&p) })
+		maps.DeleteFunc(m.gone, func(name string, _ state.Pod) bool { return !missed[name] })
+		maps.DeleteFunc(m.lacking, func(name string, _ bool) bool { return !s.LacksPod(name) })
+		maps.DeleteFunc(m.confirmed, func(_ string, n confirmedNode) bool { return !s.Now.Before(n.until) })
 	})
 }
 

@@ -95,9 +95,6 @@ func TestANamespaceWhoseWritesHangLeavesTheOthersTheirSlots(t *testing.T) {
 		if n := server.count(); n != 402 {
 			t.Errorf("%d pods were created, want 402", n)
 		}
-		if len(c.writes.namespaces) > 0 {
-			t.Errorf("%d namespaces are remembered without a request", len(c.writes.namespaces))
-		}
 	})
 }
 

@@ -155,7 +155,7 @@ func TestTheUnhealthyNodeOfAnotherRankIsInTheSnapshotForAMinute(t *testing.T) {
 		}
 		job := builder.Job("j", builder.Workers(1), builder.Incidents(failed))
 		cluster := New(inventory{nodes: all}, inventory{nodes: all}, nil, testclock.NewFakePassiveClock(now), Options{WatchNodes: true, LostAfter: 15 * time.Second, Signals: health})
-		cluster.recordNodes(builder.Snapshot(job, builder.Running("worker", 0, builder.On("n0"))))
+		cluster.remember(builder.Snapshot(job, builder.Running("worker", 0, builder.On("n0"))))
 		s := builder.Snapshot(job, builder.Now(time.Hour), builder.Pending("worker", 0, builder.Life(1, 0)))
 		if err := cluster.addNodes(t.Context(), &s.Observed); err != nil || len(s.Nodes) != c.want {
 			t.Errorf("%s: nodes %+v, %v, want %d", name, s.Nodes, err, c.want)

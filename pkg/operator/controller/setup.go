@@ -24,6 +24,7 @@ import (
 	"github.com/trainingjob/operator/pkg/operator/cluster"
 	"github.com/trainingjob/operator/pkg/operator/fair"
 	"github.com/trainingjob/operator/pkg/operator/progress"
+	"github.com/trainingjob/operator/pkg/operator/reads"
 	"github.com/trainingjob/operator/pkg/operator/reconcile"
 )
 
@@ -55,17 +56,18 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 		return fmt.Errorf("registering the metrics: %w", err)
 	}
 	o.Cluster.Fence.Addresses = progress.Hosts(mgr.GetConfig().Host)
-	reads := make(chan event.TypedGenericEvent[client.ObjectKey])
+	news := make(chan event.TypedGenericEvent[client.ObjectKey])
 	wake := func(job client.ObjectKey) {
 		select {
-		case reads <- event.TypedGenericEvent[client.ObjectKey]{Object: job}:
+		case news <- event.TypedGenericEvent[client.ObjectKey]{Object: job}:
 		case <-ctx.Done():
 		}
 	}
 	o.Cluster.Wake = wake
-	o.Cluster.Pages = cluster.NewPages(progress.NewReader(), clock.RealClock{}, wake)
-	leases := cluster.LeasesOf(mgr.GetClient(), mgr.GetAPIReader(), clock.RealClock{}, mgr.GetLogger())
-	o.Cluster.Silence = cluster.NewSilence(leases, clock.RealClock{}, o.Cluster.LostAfter, mgr.GetLogger(), wake)
+	o.Cluster.Reads = reads.New(&reads.Settings{
+		Page: progress.NewReader().Read, Leases: cluster.LeasesOf(mgr.GetClient(), mgr.GetAPIReader(), clock.RealClock{}, mgr.GetLogger()),
+		Clock: clock.RealClock{}, Patience: o.Cluster.LostAfter, Log: mgr.GetLogger(), Changed: wake,
+	})
 	r := &Reconciler{
 		cluster: cluster.New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(EventSource), clock.RealClock{}, o.Cluster),
 		metrics: counted,
@@ -78,16 +80,16 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 	if err := crmetrics.Registry.Register(all.describe()); err != nil {
 		return fmt.Errorf("registering the metrics of jobs: %w", err)
 	}
-	return watch(ctx, mgr, r, o, reads)
+	return watch(ctx, mgr, r, o, news)
 }
 
-func watch(ctx context.Context, mgr manager.Manager, r *Reconciler, o Options, reads <-chan event.TypedGenericEvent[client.ObjectKey]) error {
+func watch(ctx context.Context, mgr manager.Manager, r *Reconciler, o Options, news <-chan event.TypedGenericEvent[client.ObjectKey]) error {
 	jobs := ctrl.NewControllerManagedBy(mgr).
 		Named("trainingjob").
 		For(&v1alpha1.TrainingJob{}).
 		Watches(&corev1.Pod{}, podEvents(r.cluster)).
 		Owns(&corev1.Service{}, builder.MatchEveryOwner, builder.WithPredicates(predicate.NewPredicateFuncs(isServiceOfJob))).
-		WatchesRawSource(source.TypedChannel(reads, readEvents())).
+		WatchesRawSource(source.TypedChannel(news, readEvents())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: o.Concurrent, RateLimiter: reconcile.Retries[ctrl.Request](), NewQueue: fair.Queues(o.Concurrent, o.Waiting)})
 	if o.Cluster.WatchNodes {
 		jobs = jobs.Watches(&corev1.Node{}, nodeEvents(r.cluster))

@@ -1,4 +1,4 @@
-// Package fair shares the workers of a controller between namespaces.
+// Package fair shares the workers of a controller, and the slots of requests, between namespaces.
 package fair
 
 import (

@@ -1,4 +1,4 @@
-package fair
+package fair_test
 
 import (
 	"fmt"
@@ -7,11 +7,13 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/trainingjob/operator/pkg/operator/reconcile"
+	"github.com/trainingjob/operator/pkg/operator/fair"
 )
 
 // passes are the reconciles of the workers. In a namespace that hangs they end when it is released.
@@ -53,7 +55,7 @@ func jobOf(namespace string, i int) ctrl.Request {
 func TestANamespaceWhosePassesHangLeavesTheOthersWorkers(t *testing.T) {
 	const workers, jobs = 64, 80
 	synctest.Test(t, func(t *testing.T) {
-		queue := Queues(workers, new(atomic.Int64))("", reconcile.Retries[ctrl.Request]())
+		queue := fair.Queues(workers, new(atomic.Int64))("", workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](5*time.Millisecond, time.Minute))
 		p := &passes{queue: queue, begun: map[string]int{}, hang: map[string]chan struct{}{"slow": make(chan struct{}), "slow-too": make(chan struct{})}}
 		var all sync.WaitGroup
 		for range workers {
@@ -92,7 +94,7 @@ func TestANamespaceWhosePassesHangLeavesTheOthersWorkers(t *testing.T) {
 func TestJobsPutAsideGoOnInTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var waiting atomic.Int64
-		queue := Queues(2, &waiting)("", reconcile.Retries[ctrl.Request]())
+		queue := fair.Queues(2, &waiting)("", workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](5*time.Millisecond, time.Minute))
 		p := &passes{queue: queue, begun: map[string]int{}, hang: map[string]chan struct{}{"a": make(chan struct{})}}
 		var all sync.WaitGroup
 		for range 2 {
@@ -124,7 +126,7 @@ func TestJobsPutAsideGoOnInTheirOrder(t *testing.T) {
 
 func TestAWorkerAloneServesEveryNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue := Queues(1, new(atomic.Int64))("", reconcile.Retries[ctrl.Request]())
+		queue := fair.Queues(1, new(atomic.Int64))("", workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](5*time.Millisecond, time.Minute))
 		p := &passes{queue: queue, begun: map[string]int{}}
 		var all sync.WaitGroup
 		all.Go(p.work)

@@ -1,7 +1,7 @@
 // Package reconcile is one reconcile of a TrainingJob, and when the next one is due. It needs no manager: the operator
 // (pkg/operator/controller), local runs (pkg/local) and the simulator (test/sim) all call it.
 //
-//	Pass                               observe, plan, record, act
+//	Pass                               observe, plan, record, act, read
 //	PodDelay, NodeMatters  whether and how soon a changed object requires a reconcile
 //	Retries                            how soon after an error
 package reconcile
@@ -29,10 +29,11 @@ type Cluster interface {
 	Observe(ctx context.Context, job client.ObjectKey) (*state.Snapshot, error)
 	Record(ctx context.Context, job *v1alpha1.TrainingJob, p *plan.Plan) error
 	Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []plan.Step) error
+	Read(ctx context.Context, s *state.Snapshot, r state.Reads) (again bool, err error)
 	Retry(job *v1alpha1.TrainingJob) time.Time
 }
 
-// Pass reconciles one job: observe, plan, record, act. It calls recorded with the recorded status. again is when to reconcile
+// Pass reconciles one job: observe, plan, record, act, read. It calls recorded with the recorded status. again is when to reconcile
 // without another event, 0 for never. After an error the job is tried again.
 func Pass(ctx context.Context, c Cluster, job client.ObjectKey, recorded func(*v1alpha1.TrainingJob, *plan.Plan)) (again time.Duration, err error) {
 	s, err := c.Observe(ctx, job)
@@ -53,8 +54,15 @@ func Pass(ctx context.Context, c Cluster, job client.ObjectKey, recorded func(*v
 	if err := c.Act(ctx, s.Job, p.Steps); err != nil {
 		return retry("acting", err)
 	}
+	hasNews, err := c.Read(ctx, s, p.Reads)
+	if err != nil {
+		return retry("reading", err)
+	}
 	wake := state.Earliest(p.Wake, c.Retry(s.Job))
-	if wake.IsZero() {
+	switch {
+	case hasNews:
+		wake = s.Now
+	case wake.IsZero():
 		return 0, nil
 	}
 	return max(wake.Sub(s.Now), time.Millisecond), nil

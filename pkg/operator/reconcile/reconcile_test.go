@@ -24,6 +24,8 @@ type script struct {
 	err    error
 	retry  time.Time
 	did    []string
+	// hasNews is whether the job is to be decided anew at once.
+	hasNews bool
 }
 
 func (s *script) do(verb string) error {
@@ -44,6 +46,10 @@ func (s *script) Record(context.Context, *v1alpha1.TrainingJob, *plan.Plan) erro
 
 func (s *script) Act(context.Context, *v1alpha1.TrainingJob, []plan.Step) error { return s.do("act") }
 
+func (s *script) Read(context.Context, *state.Snapshot, state.Reads) (bool, error) {
+	return s.hasNews, s.do("read")
+}
+
 func (s *script) Retry(*v1alpha1.TrainingJob) time.Time { return s.retry }
 
 // endsIn10s returns the snapshot of a job whose deadline ends in 10 s.
@@ -55,7 +61,7 @@ func TestPass(t *testing.T) {
 	conflict := apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("trainingjobs").GroupResource(), "j", errors.New("old"))
 	deleted := apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource("trainingjobs").GroupResource(), "j")
 	boom := errors.New("boom")
-	all := []string{"observe", "record", "count", "act"}
+	all := []string{"observe", "record", "count", "act", "read"}
 	cases := []struct {
 		name    string
 		cluster script
@@ -73,7 +79,9 @@ func TestPass(t *testing.T) {
 		{"the job was deleted meanwhile", script{shows: endsIn10s(), failAt: "record", err: deleted}, all[:2], 200 * time.Millisecond, ""},
 		{"nothing is done or counted that was not recorded", script{shows: endsIn10s(), failAt: "record", err: boom}, all[:2], 0, "recording: boom"},
 		{"an error on reading", script{failAt: "observe", err: boom}, all[:1], 0, "observing: boom"},
-		{"an error on acting", script{shows: endsIn10s(), failAt: "act", err: boom}, all, 0, "acting: boom"},
+		{"an error on acting", script{shows: endsIn10s(), failAt: "act", err: boom}, all[:4], 0, "acting: boom"},
+		{"a read has shown what the plan lacks", script{shows: endsIn10s(), hasNews: true}, all, time.Millisecond, ""},
+		{"an error on a read of the plan", script{shows: endsIn10s(), failAt: "read", err: boom}, all, 0, "reading: boom"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -26,9 +26,24 @@ func Snapshot(job *v1alpha1.TrainingJob, options ...SnapshotOption) *state.Snaps
 	if len(o.Pods) > 0 && o.Job.Status.StartTime == nil {
 		o.Job.Status.StartTime = TimePtr(0)
 	}
-	s, err := state.New(*o)
+	return New(*o)
+}
+
+// New returns the snapshot of what was observed, with the answer of the API server that it has none of the missing pods, and with the stacks read. It panics if the job's
+// status cannot be decoded.
+func New(o state.Observed) *state.Snapshot {
+	if o.Seen.Stacks.Until.IsZero() {
+		o.Seen.Stacks.Until = Epoch
+	}
+	s, err := state.New(o)
 	if err != nil {
 		panic(err)
+	}
+	s.Absent = map[string]bool{}
+	for r := range s.Replicas() {
+		if r.Pod == nil {
+			s.Absent[state.PodName(s.Job.Name, r.Slot, r.Life)] = true
+		}
 	}
 	return s
 }
@@ -78,7 +93,7 @@ func NodeLost(node string, d time.Duration) SnapshotOption {
 // NodeSilent says that the node's Lease has not been renewed since d after Epoch.
 func NodeSilent(node string, d time.Duration) SnapshotOption {
 	return func(s *state.Observed) {
-		s.Nodes = nodes.WithSilent(s.Nodes, map[string]time.Time{node: Epoch.Add(d)}, s.Now)
+		s.Nodes = state.WithSilent(s.Nodes, map[string]time.Time{node: Epoch.Add(d)}, s.Now)
 	}
 }
 
@@ -148,9 +163,7 @@ func Unread(why string) SnapshotOption {
 // Stacks says where the ranks are, and that the operator waits for others until so long after Epoch; 0 for no longer.
 func Stacks(until time.Duration, list ...state.Stack) SnapshotOption {
 	return func(s *state.Observed) {
-		if s.Stacks = (state.Stacks{List: list}); until > 0 {
-			s.Stacks.Until = Epoch.Add(until)
-		}
+		s.Seen.Stacks = state.Stacks{Until: Epoch.Add(until), List: list}
 	}
 }
 

@@ -23,7 +23,8 @@ func (c *Checker) checkSum(before, after *v1alpha1.TrainingJob) {
 		return i.Cause != v1alpha1.CauseRequested && i.Cause != v1alpha1.CauseCompleted
 	})
 	// what broke just before a suspension is no incident
-	isKept := meta.FindStatusCondition(now.Conditions, v1alpha1.ConditionSuspended) != nil && equality.Semantic.DeepEqual(was.LastFailure, now.LastFailure)
+	suspends := is(after, v1alpha1.ConditionSuspended) && !is(before, v1alpha1.ConditionSuspended)
+	isKept := meta.FindStatusCondition(now.Conditions, v1alpha1.ConditionSuspended) != nil && (suspends || equality.Semantic.DeepEqual(was.LastFailure, now.LastFailure))
 	if isChanged && !isKept && latest >= 0 && len(now.Incidents) < 10 && !is(after, v1alpha1.ConditionFailed) && !givesUp(before, after) {
 		f, i := now.LastFailure, &now.Incidents[latest]
 		isOne := func(o v1alpha1.Incident) bool { // of several that restart at once, it is the first that failed

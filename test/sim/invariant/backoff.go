@@ -54,9 +54,10 @@ func (c *Checker) checkBackOff(h *history, before, after *v1alpha1.TrainingJob) 
 	for i := range anew {
 		h.backOffs.promise(after, &anew[i], rows)
 	}
-	for _, slot := range c.joiners(h, before, after, anew) {
+	joiners := c.joiners(h, before, after, anew)
+	for _, slot := range joiners {
 		now := metav1.NewTime(c.writer.At.Truncate(time.Second)) // not that of the write, which can be slow
-		ended := v1alpha1.Incident{Failure: v1alpha1.Failure{Role: slot.Role, Index: int32(slot.Index)}, Scope: scopeOf(&before.Spec, slot), RestartTime: now}
+		ended := v1alpha1.Incident{Failure: v1alpha1.Failure{Role: slot.Role, Index: int32(slot.Index)}, Scope: joinedScope(before, slot, joiners), RestartTime: now}
 		h.backOffs.promise(after, &ended, rows)
 	}
 	c.checkOwnBackOffs(h, before, after, rows)

@@ -36,13 +36,13 @@ func (c *Checker) checkJoined(before, after *v1alpha1.TrainingJob, joiners []sta
 	}
 }
 
-// roleBroke reports whether the slot's life has truly broken. If the role restarts as a whole, any of its lives may have broken.
+// roleBroke reports whether the slot's life has truly broken. If the role restarts as a whole, also by a rule, any of its lives may have broken.
 func (c *Checker) roleBroke(h *history, job *v1alpha1.TrainingJob, slot state.Slot, life state.Life) bool {
 	broke := func(p place) bool { // a rule may have a permanent exit restarted, and a loss charged
 		truly := c.causeOf(h, p, job)
 		return truly.exit || (truly.fatal || truly.loss) && len(job.Spec.Recovery.Rules) > 0
 	}
-	if scopeOf(&job.Spec, slot) != v1alpha1.ScopeRole {
+	if scopeOf(&job.Spec, slot) != v1alpha1.ScopeRole && !mayRestartRoles(job) {
 		return broke(place{slot, life})
 	}
 	for i := range int(job.Spec.Replicas(slot.Role)) {
@@ -52,4 +52,23 @@ func (c *Checker) roleBroke(h *history, job *v1alpha1.TrainingJob, slot state.Sl
 		}
 	}
 	return false
+}
+
+// mayRestartRoles reports whether a rule restarts a role as a whole.
+func mayRestartRoles(job *v1alpha1.TrainingJob) bool {
+	return slices.ContainsFunc(job.Spec.Recovery.Rules, func(r v1alpha1.RecoveryRule) bool { return r.Scope == v1alpha1.ScopeRole })
+}
+
+// joinedScope returns the scope of the restart of the slot as part of an incident: its role, if a rule may say so and nobody of it is left out.
+func joinedScope(job *v1alpha1.TrainingJob, slot state.Slot, joiners []state.Slot) v1alpha1.RestartScope {
+	count := 0
+	for _, joiner := range joiners {
+		if joiner.Role == slot.Role {
+			count++
+		}
+	}
+	if m := memoryOf(job)[slot.Role]; mayRestartRoles(job) && count > 1 && count+m.Succeeded.Len() == int(job.Spec.Replicas(slot.Role)) {
+		return v1alpha1.ScopeRole
+	}
+	return scopeOf(&job.Spec, slot)
 }

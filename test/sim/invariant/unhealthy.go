@@ -66,9 +66,20 @@ func (c *Checker) checkExcluded(pod *corev1.Pod, node *corev1.Node, d *operator.
 	switch isLost := !from.IsZero() && !d.At.Before(from); {
 	case excludes && from.IsZero() && !c.seemsSilent(node.Name, d) && !c.isLostNow(node.Name, d): // the cache may be behind what the process has read
 		c.violate("22 blame is true: %s is created and excludes %s, which is well", pod.Name, node.Name)
-	case !excludes && isLost && holds(node.Name, d):
+	case !excludes && isLost && holds(node.Name, d) && !hasLostTouch(d):
 		c.violate("22 blame is true: %s is created and does not exclude %s, which is lost", pod.Name, node.Name)
 	}
+}
+
+// hasLostTouch reports whether most nodes are not ready, as the decision saw them: none of them counts as lost then.
+func hasLostTouch(d *operator.Decision) bool {
+	all, off := d.Process.Cache.List(server.Nodes), 0
+	for _, o := range all {
+		if slices.ContainsFunc(o.(*corev1.Node).Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue }) {
+			off++
+		}
+	}
+	return 100*off >= 55*len(all)
 }
 
 // avoidsUnhealthy reports whether the job avoids unhealthy nodes: one that avoids no nodes does not.

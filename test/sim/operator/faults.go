@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/pkg/local/server"
 )
 
@@ -51,6 +52,8 @@ type Faults interface {
 	Write(p *Process, r *server.Request) Outcome
 	// Read returns the error of a read, nil for none; live is whether it goes to the API server. It may hold a cache back.
 	Read(p *Process, kind server.Kind, live bool) error
+	// Seen returns what the process sees of its reads beside the caches, of what they show now and what it saw last.
+	Seen(now, last state.Seen) state.Seen
 	// Later is given a request that arrives some time later.
 	Later(r *server.Request)
 	// Frozen lets time pass, and another process lead, while the process is frozen.

@@ -79,7 +79,7 @@ type Process struct {
 	key           client.ObjectKey
 	life          int
 	cluster       *cluster.Cluster
-	pages         *pages
+	reads         *wanted
 	timers        *timers
 	leasesRead    time.Time
 	retries       workqueue.TypedRateLimiter[client.ObjectKey]
@@ -120,12 +120,10 @@ func (p *Process) Start(age func(server.Kind) int) {
 	p.pendingWrites = map[server.Kind]int{}
 	p.Cache = p.world.Server.NewCache(views, age)
 	own := options
-	p.pages = &pages{process: p}
 	p.timers = &timers{PassiveClock: p.world.Clock}
 	p.leasesRead = time.Time{}
-	if own.Pages = p.pages; p.world.Renewals != nil {
-		own.Silence = p.newSilence()
-	}
+	p.reads = p.newReads()
+	own.Reads = p.reads
 	p.cluster = cluster.New(p.client(), p.live(), recorder{p}, p.world.Clock, own)
 	p.queue = manager.Queue{Job: p.key, Clock: p.world.Clock, Cluster: p.cluster, Cache: p.Cache}
 	p.queue.Now()
@@ -144,7 +142,7 @@ func (p *Process) IsAwake() bool {
 	if !p.dead {
 		p.timers.run()
 	}
-	return !p.dead && (p.queue.IsDue() || p.pages.hasNews())
+	return !p.dead && (p.queue.IsDue() || p.reads.hasNews())
 }
 
 // Wakes returns when the process wakes although nothing is heard; zero for never.
@@ -155,7 +153,7 @@ func (p *Process) Wakes() time.Time { return p.queue.At() }
 func (p *Process) Reconcile() {
 	p.Reconciles++
 	p.queue.Clear()
-	p.pages.clear()
+	p.reads.clear()
 	p.decision = nil
 	again, err := reconcile.Pass(context.Background(), pass{p.cluster, p}, p.key, p.recorded)
 	p.decision = nil

@@ -5,14 +5,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/pkg/job/nodes"
 	"github.com/trainingjob/operator/pkg/local/server"
-	"github.com/trainingjob/operator/pkg/operator/cluster"
 )
 
 // timers is the clock of a process with what it does later.
@@ -52,11 +50,6 @@ func (t *timers) run() {
 	for _, next := range now {
 		next.do()
 	}
-}
-
-// newSilence returns what finds silent nodes: the product's own.
-func (p *Process) newSilence() cluster.Silence {
-	return cluster.NewSilence(p.readLeases, p.timers, LostAfter, logr.Discard(), func(client.ObjectKey) { p.queue.Now() })
 }
 
 // readLeases reads the Leases of all nodes, with what the cache shows of the nodes.

@@ -1,4 +1,4 @@
-package cluster
+package reads
 
 import (
 	"context"
@@ -26,15 +26,21 @@ type heartbeats struct {
 	broken error
 }
 
-func (h *heartbeats) silence() Silence { return h.silenceAfter(0) }
+func (h *heartbeats) silence() *Silence { return h.silenceAfter(0) }
 
-func (h *heartbeats) silenceAfter(patience time.Duration) Silence {
+func (h *heartbeats) silenceAfter(patience time.Duration) *Silence {
 	h.woken = map[client.ObjectKey]int{}
-	return NewSilence(h.read, clock.RealClock{}, patience, logr.Discard(), func(job client.ObjectKey) {
+	return NewSilence(&Settings{Leases: h.read, Clock: clock.RealClock{}, Patience: patience, Log: logr.Discard(), Changed: func(job client.ObjectKey) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.woken[job]++
-	})
+	}})
+}
+
+// of has the Leases read for a job that waits for these nodes, and returns which of them are silent.
+func (s *Silence) of(job client.ObjectKey, nodes []string) map[string]time.Time {
+	s.Want(job, nodes)
+	return s.Seen(job)
 }
 
 func (h *heartbeats) read(context.Context) (map[string]nodes.Lease, error) {
@@ -65,14 +71,14 @@ func TestANodeIsSilentForAJobThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &heartbeats{stops: map[string]time.Time{"b": time.Now()}}
 		s, all := h.silence(), []string{"a", "b"}
-		if got := s.Of(aJob, all); len(got) > 0 {
+		if got := s.of(aJob, all); len(got) > 0 {
 			t.Errorf("at once %v are silent", got)
 		}
 		pass(40 * time.Second)
 		if _, woken := h.counts(); woken != 1 {
 			t.Errorf("the job was woken %d times, want once", woken)
 		}
-		if got := slices.Collect(maps.Keys(s.Of(aJob, all))); !slices.Equal(got, []string{"b"}) {
+		if got := slices.Collect(maps.Keys(s.of(aJob, all))); !slices.Equal(got, []string{"b"}) {
 			t.Errorf("after 40 s %v are silent", got)
 		}
 		pass(5 * time.Minute) // as long as the node is silent
@@ -80,7 +86,7 @@ func TestANodeIsSilentForAJobThatWaits(t *testing.T) {
 		delete(h.stops, "b")
 		h.mu.Unlock()
 		pass(10 * time.Second)
-		if got := s.Of(aJob, all); len(got) > 0 {
+		if got := s.of(aJob, all); len(got) > 0 {
 			t.Errorf("after the node is back %v are silent", got)
 		}
 		if _, woken := h.counts(); woken != 2 {
@@ -93,13 +99,13 @@ func TestLeasesAreReadOnlyWhileAJobWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &heartbeats{}
 		s := h.silence()
-		s.Of(aJob, nil)
+		s.of(aJob, nil)
 		pass(time.Minute)
 		if reads, _ := h.counts(); reads != 0 {
 			t.Errorf("%d reads while no job waits", reads)
 		}
-		s.Of(aJob, []string{"a"})
-		s.Of(client.ObjectKey{Name: "other"}, []string{"b"})
+		s.of(aJob, []string{"a"})
+		s.of(client.ObjectKey{Name: "other"}, []string{"b"})
 		pass(21 * time.Second)
 		if reads, _ := h.counts(); reads != 5 {
 			t.Errorf("%d reads for two jobs in 21 s, want one every 5 s", reads)
@@ -109,14 +115,14 @@ func TestLeasesAreReadOnlyWhileAJobWaits(t *testing.T) {
 		if most := int(leasesFor/leasesEvery) + 1; reads > most || woken > 0 {
 			t.Errorf("%d reads and %d wakes in an hour, want at most %d and none", reads, woken, most)
 		}
-		s.Of(aJob, nil)
-		s.Of(aJob, []string{"a"}) // another restart
+		s.of(aJob, nil)
+		s.of(aJob, []string{"a"}) // another restart
 		pass(time.Second)
 		if again, _ := h.counts(); again != reads+1 {
 			t.Errorf("%d reads after another restart, want one more than %d", again, reads)
 		}
-		s.Of(aJob, nil)
-		s.Of(client.ObjectKey{Name: "other"}, nil)
+		s.of(aJob, nil)
+		s.of(client.ObjectKey{Name: "other"}, nil)
 		pass(time.Minute)
 	})
 }
@@ -132,17 +138,17 @@ func TestASilentNodeCountsOnlyAsLongAsReadsShowIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &heartbeats{stops: map[string]time.Time{"b": time.Now()}}
 		s := h.silence()
-		s.Of(aJob, []string{"b"})
+		s.of(aJob, []string{"b"})
 		pass(40 * time.Second)
-		if got := s.Of(aJob, []string{"b"}); len(got) != 1 {
+		if got := s.of(aJob, []string{"b"}); len(got) != 1 {
 			t.Fatalf("%v are silent", got)
 		}
 		h.breaks()
 		pass(25 * time.Second)
-		if got := s.Of(aJob, []string{"b"}); len(got) > 0 {
+		if got := s.of(aJob, []string{"b"}); len(got) > 0 {
 			t.Errorf("25 s after the last read %v are silent", got)
 		}
-		s.Of(aJob, nil)
+		s.of(aJob, nil)
 		pass(time.Minute)
 	})
 }
@@ -151,12 +157,12 @@ func TestLeasesAreReadForLongerThanAPatientOperatorWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &heartbeats{stops: map[string]time.Time{"b": time.Now()}}
 		s := h.silenceAfter(5 * time.Minute)
-		s.Of(aJob, []string{"b"})
+		s.of(aJob, []string{"b"})
 		pass(6 * time.Minute)
-		if got := s.Of(aJob, []string{"b"}); len(got) != 1 {
+		if got := s.of(aJob, []string{"b"}); len(got) != 1 {
 			t.Errorf("after 6 minutes %v are silent", got)
 		}
-		s.Of(aJob, nil)
+		s.of(aJob, nil)
 		pass(time.Minute)
 	})
 }
@@ -165,12 +171,12 @@ func TestWithoutReadsNoNodeIsSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &heartbeats{stops: map[string]time.Time{"b": time.Now()}, broken: errors.New("forbidden")}
 		s := h.silence()
-		s.Of(aJob, []string{"b"})
+		s.of(aJob, []string{"b"})
 		pass(50 * time.Second)
-		if got := s.Of(aJob, []string{"b"}); len(got) > 0 {
+		if got := s.of(aJob, []string{"b"}); len(got) > 0 {
 			t.Errorf("%v are silent", got)
 		}
-		s.Of(aJob, nil)
+		s.of(aJob, nil)
 		pass(time.Minute)
 	})
 }

@@ -1,4 +1,4 @@
-package cluster
+package reads
 
 import (
 	"context"
@@ -10,13 +10,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/state"
+	"github.com/trainingjob/operator/pkg/operator/fair"
 	"github.com/trainingjob/operator/pkg/operator/progress"
-	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 const waitsInBarrier = `{"threads":[{"frames":[{"function":"barrier","file":"/app/train.py","line":7}]}]}`
@@ -28,21 +27,29 @@ func rankPages(n int) (ranks []RankPage) {
 	return ranks
 }
 
+func (s *site) stacks() *stackReads { return newStacks(s.settings()) }
+
+// of has the stacks of the ranks read, and returns them.
+func (r *stackReads) of(job client.ObjectKey, ranks []RankPage) state.Stacks {
+	r.want(job, ranks, 0)
+	return r.seen(job)
+}
+
 func TestStacksAreReadOnceWhileAJobHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &site{serve: func(netip.AddrPort) (string, time.Duration, error) {
 			return waitsInBarrier, 500 * time.Millisecond, nil
 		}}
-		p, ranks, began := s.pages(), rankPages(2), time.Now()
-		if got := p.Stacks(aJob, ranks); !got.Until.Equal(began.Add(2 * time.Second)) {
+		p, ranks, began := s.stacks(), rankPages(2), time.Now()
+		if got := p.of(aJob, ranks); !got.Until.Equal(began.Add(2 * time.Second)) {
 			t.Errorf("at once they are %+v", got)
 		}
 		pass(time.Second)
-		want := state.Stacks{List: []state.Stack{
+		want := state.Stacks{Until: began.Add(500 * time.Millisecond), List: []state.Stack{
 			{Slot: state.Slot{Role: v1alpha1.Worker, Index: 0}, Where: "barrier (train.py:7)"}, {Slot: state.Slot{Role: v1alpha1.Worker, Index: 1}, Where: "barrier (train.py:7)"},
 		}}
 		for range 3 {
-			if diff := cmp.Diff(want, p.Stacks(aJob, ranks)); diff != "" {
+			if diff := cmp.Diff(want, p.of(aJob, ranks)); diff != "" {
 				t.Errorf("stacks (-want +got):\n%s", diff)
 			}
 			pass(time.Minute)
@@ -50,8 +57,8 @@ func TestStacksAreReadOnceWhileAJobHangs(t *testing.T) {
 		if reads, woken := s.counts(pageOf(0)); reads != 1 || woken != 1 {
 			t.Errorf("%d reads, and the job was woken %d times", reads, woken)
 		}
-		p.Stacks(aJob, nil) // it hangs no more
-		p.Stacks(aJob, ranks)
+		p.of(aJob, nil) // it hangs no more
+		p.of(aJob, ranks)
 		pass(time.Second)
 		if reads, _ := s.counts(pageOf(0)); reads != 2 {
 			t.Errorf("%d reads after two hangs", reads)
@@ -63,17 +70,17 @@ func TestStacksAreReadOnceWhileAJobHangs(t *testing.T) {
 func TestAReadOfAnEarlierHangDoesNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &site{serve: func(netip.AddrPort) (string, time.Duration, error) { return waitsInBarrier, time.Second, nil }}
-		p, ranks := s.pages(), rankPages(1)
-		p.Stacks(aJob, ranks)
+		p, ranks := s.stacks(), rankPages(1)
+		p.of(aJob, ranks)
 		pass(500 * time.Millisecond)
-		p.Stacks(aJob, nil)
-		p.Stacks(aJob, ranks)
+		p.of(aJob, nil)
+		p.of(aJob, ranks)
 		pass(600 * time.Millisecond)
-		if got := p.Stacks(aJob, ranks); !got.List[0].IsSilent || got.Until.IsZero() {
+		if got := p.of(aJob, ranks); !got.List[0].IsSilent || !got.Until.After(time.Now()) {
 			t.Errorf("the stacks are %+v, want none yet", got)
 		}
 		pass(time.Second)
-		if got := p.Stacks(aJob, ranks); got.List[0].IsSilent || !got.Until.IsZero() {
+		if got := p.of(aJob, ranks); got.List[0].IsSilent || got.Until.After(time.Now()) {
 			t.Errorf("the stacks are %+v, want one", got)
 		}
 	})
@@ -83,26 +90,26 @@ func TestAReadOfAnEarlierHangDoesNotCount(t *testing.T) {
 func TestStacksOfSilentRanksTakeTwoSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &site{}
-		p := s.pages()
-		p.read = func(ctx context.Context, _ netip.AddrPort, target progress.Target) ([]byte, error) {
+		p := s.stacks()
+		p.Page = func(ctx context.Context, _ netip.AddrPort, target progress.Target) ([]byte, error) {
 			if target != progress.Stacks {
 				t.Errorf("a read of %v", target)
 			}
 			<-ctx.Done()
 			return nil, progress.ErrSilent
 		}
-		ranks := rankPages(maxStacks)
-		p.Stacks(aJob, ranks)
+		ranks := rankPages(MaxStacks)
+		p.of(aJob, ranks)
 		pass(2 * time.Second)
-		got := p.Stacks(aJob, ranks)
+		got := p.of(aJob, ranks)
 		silent := 0
 		for _, stack := range got.List {
 			if stack.IsSilent {
 				silent++
 			}
 		}
-		if len(got.List) != maxStacks || silent != StackReads/shares {
-			t.Errorf("%d stacks, %d silent, want %d and %d", len(got.List), silent, maxStacks, StackReads/shares)
+		if len(got.List) != MaxStacks || silent != StackReads/fair.Shares {
+			t.Errorf("%d stacks, %d silent, want %d and %d", len(got.List), silent, MaxStacks, StackReads/fair.Shares)
 		}
 	})
 }
@@ -117,11 +124,11 @@ func TestAReadThatGoesOnIsOfASilentRank(t *testing.T) {
 			}
 			return waitsInBarrier, 0, nil
 		}
-		p, ranks := s.pages(), rankPages(2)
-		until := p.Stacks(aJob, ranks).Until
+		p, ranks := s.stacks(), rankPages(2)
+		until := p.of(aJob, ranks).Until
 		time.Sleep(time.Until(until))
 		want := []state.Stack{{Slot: ranks[0].Slot, Where: "barrier (train.py:7)"}, {Slot: ranks[1].Slot, IsSilent: true}}
-		if diff := cmp.Diff(want, p.Stacks(aJob, ranks).List); diff != "" {
+		if diff := cmp.Diff(want, p.of(aJob, ranks).List); diff != "" {
 			t.Errorf("stacks (-want +got):\n%s", diff)
 		}
 		pass(2 * time.Second)
@@ -144,55 +151,6 @@ func TestStacksOf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff([]state.Stack{c.want}, StacksOf(slot, []byte(c.body), c.err)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// The operator asks the ranks that run of a job that is to restart for a hang, and applies the refusals of the page to each.
-func TestWhoIsAskedForStacks(t *testing.T) {
-	at := func(ip string) builder.PodOption {
-		return builder.Edit(func(pod *corev1.Pod) { pod.Status.PodIP, pod.Status.HostIP = ip, "192.168.0.1" })
-	}
-	now := 200 * time.Second
-	for name, c := range map[string]struct {
-		action  v1alpha1.StallAction
-		read    time.Duration
-		workers int
-		want    []string
-		unasked int
-	}{
-		"a job that hangs":                          {v1alpha1.StallRestart, now, 5, []string{"worker-0", "worker-1"}, 0},
-		"a job that makes progress":                 {v1alpha1.StallRestart, 0, 5, nil, 0},
-		"a job that does not restart":               {v1alpha1.StallNotify, now, 5, nil, 0},
-		"a job with more ranks than the limit":      {v1alpha1.StallRestart, now, 300, nil, 300 - 3 - maxStacks},
-		"a job with as many ranks as the limit has": {v1alpha1.StallRestart, now, maxStacks + 3, nil, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			job := builder.Job("j", builder.Workers(c.workers), builder.Evaluators(1), builder.Page(9500, 60, c.action), builder.RunsSince(0))
-			pods := []builder.SnapshotOption{builder.Now(now), builder.Read(c.read), builder.Running("evaluator", 0, at("10.1.0.9")), builder.Running("worker", 0, at("10.1.0.0")),
-				builder.Running("worker", 1, at("10.1.0.1")), builder.Running("worker", 2, at("192.168.0.1")), builder.Running("worker", 3, at("10.96.0.1")),
-				builder.Running("worker", 4, at("10.1.0.4"), builder.MadeWith())}
-			for i := 5; i < c.workers; i++ {
-				pods = append(pods, builder.Running("worker", i, at("10.1.1.1")))
-			}
-			pages := &fixed{}
-			cl := New(nil, nil, nil, testclock.NewFakePassiveClock(builder.Epoch.Add(now)), Options{Parallel: 1, Pages: pages, Fence: progress.Fence{Addresses: progress.Hosts("https://10.96.0.1")}})
-			s := builder.Snapshot(job, pods...)
-			cl.addStacks(s)
-			var asked []string
-			for _, rank := range pages.asked {
-				asked = append(asked, rank.Slot.String())
-			}
-			if c.workers > 5 {
-				if len(asked) != maxStacks {
-					t.Errorf("%d ranks are asked, want %d", len(asked), maxStacks)
-				}
-			} else if diff := cmp.Diff(c.want, asked); diff != "" {
-				t.Errorf("ranks (-want +got):\n%s", diff)
-			}
-			if s.Stacks.Unasked != c.unasked {
-				t.Errorf("%d ranks are not asked, want %d", s.Stacks.Unasked, c.unasked)
 			}
 		})
 	}

@@ -1,0 +1,205 @@
+package reads
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/pkg/job/state"
+	"github.com/trainingjob/operator/pkg/operator/fair"
+	"github.com/trainingjob/operator/pkg/operator/progress"
+)
+
+// PageReads is how many pages are read at once.
+const PageReads = 64
+
+// Page is whose page it is, where it is, and how often it is read. The pod is part of it: another pod may get the address.
+type Page struct {
+	Job, Pod types.UID
+	Life     state.Life
+	// Process is when the process of the pod began, by the clock of its node.
+	Process time.Time
+	Address netip.AddrPort
+	// Unread is why the page is not read at all; empty if it is.
+	Unread string
+	Every  time.Duration
+}
+
+// Shown is what the reads of a page have shown.
+type Shown struct {
+	progress.Said
+	// Read is when the last read began that the process answered, or failed to answer; zero if there was none.
+	Read time.Time
+	// Silent is how many of the last reads in a row the process did not answer.
+	Silent int
+	// Err is why the last read did not show a report; nil if it did, or if the process did not answer.
+	Err error
+
+	lag progress.Lag
+}
+
+// pages reads pages over the network: each again and again, one read at a time.
+type pages struct {
+	*Settings
+	slots *fair.Slots
+
+	mu   sync.Mutex
+	jobs map[client.ObjectKey]*watched
+}
+
+// Reading is how far the reads of a job's page are.
+type Reading struct {
+	Page
+	Shown
+	// Began is when the operator first wanted the page of this process, in place of another; zero if there was no other.
+	Began time.Time
+}
+
+// To returns the reads of the page that is wanted now. The same page in another interval keeps what it has shown.
+func (r Reading) To(page *Page, now time.Time) Reading {
+	next := Reading{Page: *page, Began: r.Began}
+	if r.Pod != "" && (r.Pod != page.Pod || !r.Process.Equal(page.Process)) {
+		next.Began = now
+	}
+	if r.Pod == page.Pod && r.Page.Life == page.Life && r.Address == page.Address {
+		next.Shown = r.Shown
+	}
+	if page.Unread != "" {
+		next.Err = errors.New(page.Unread)
+	}
+	return next
+}
+
+// Seen returns what the page has shown last.
+func (r *Reading) Seen() state.Page {
+	shown := state.Page{Job: r.Job, Pod: r.Pod, Life: r.Page.Life, Process: r.Process, Attempt: r.Attempt, Number: r.Shown.Life, Progress: r.Progress}
+	shown.Began, shown.Read, shown.IsSilent, shown.IsLate = r.Began, r.Read, r.Silent > 0, r.lag.IsLate()
+	if r.Err != nil {
+		shown.Unread = state.Printable(state.Cut(r.Err.Error(), state.MaxWords))
+	}
+	return shown
+}
+
+// watched is the page of a job.
+type watched struct {
+	Reading
+	next clock.Timer
+	// ended is whether the page is no longer read: a read that is under way must not count.
+	ended bool
+}
+
+func newPages(s *Settings) *pages {
+	return &pages{Settings: s, slots: fair.NewSlots(PageReads), jobs: map[client.ObjectKey]*watched{}}
+}
+
+// want has the page read from now on; nil ends the reads.
+func (p *pages) want(job client.ObjectKey, page *Page) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := p.jobs[job]
+	if w != nil && !w.ended {
+		if page != nil && w.Page == *page {
+			return
+		}
+		w.ended = true
+		w.next.Stop()
+	}
+	if page == nil {
+		return
+	}
+	var was Reading
+	if w != nil {
+		was = w.Reading
+	}
+	w = &watched{Reading: was.To(page, p.Clock.Now())}
+	p.jobs[job] = w
+	if page.Unread == "" {
+		p.readAfter(job, w, 0)
+	} else {
+		w.next = p.Clock.AfterFunc(0, func() { p.Changed(job) })
+	}
+}
+
+// seen returns what the page of the job has shown last.
+func (p *pages) seen(job client.ObjectKey) state.Page {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w := p.jobs[job]; w != nil {
+		return w.Seen()
+	}
+	return state.Page{}
+}
+
+func (p *pages) forget(job client.ObjectKey) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.jobs, job)
+}
+
+// readAfter reads the page after that time. The caller holds the lock.
+func (p *pages) readAfter(job client.ObjectKey, w *watched, d time.Duration) {
+	w.next = p.Clock.AfterFunc(d, func() { p.readNow(job, w) })
+}
+
+// readNow reads the page once, and again after its interval. Intervals vary a little, so that jobs that began together do not stay so.
+func (p *pages) readNow(job client.ObjectKey, w *watched) {
+	release, err := p.slots.Acquire(context.Background(), job.Namespace)
+	if err != nil { // only an ended context is an error
+		return
+	}
+	defer release()
+	began := p.Clock.Now()
+	body, err := p.Settings.Page(context.Background(), w.Address, progress.Report)
+	if p.keep(job, w, began, body, err) {
+		p.Changed(job)
+	}
+}
+
+// keep records what a read has shown, and has the page read again. It reports whether the page is still the job's.
+func (p *pages) keep(job client.ObjectKey, w *watched, began time.Time, body []byte, err error) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w.ended {
+		return false
+	}
+	w.Shown = w.After(began, body, err)
+	p.readAfter(job, w, wait.Jitter(w.Every, 0.1))
+	return true
+}
+
+// fullQueue is how many reads a process must have left unanswered in a row until its queue of connections may be full: Python's http.server has the
+// shortest usual one. From then on the kernel lets no further read connect. Before that a read without a connection shows a broken network.
+const fullQueue = 6
+
+// After returns what is shown after one more read. A process that does not answer has made no newer report known.
+func (s Shown) After(began time.Time, body []byte, err error) Shown {
+	next := s.after(began, body, err)
+	if !next.Renewed.IsZero() {
+		next.lag = s.lag.After(began, next.Renewed)
+	}
+	return next
+}
+
+func (s Shown) after(began time.Time, body []byte, err error) Shown {
+	if errors.Is(err, progress.ErrSilent) || s.Silent >= fullQueue && errors.Is(err, progress.ErrUnreached) {
+		return Shown{Said: s.Said, Read: began, Silent: s.Silent + 1}
+	}
+	var said progress.Said
+	if err == nil {
+		said, err = progress.Parse(body)
+	}
+	if said.Renewed = began; said.Report == s.Report && said.Attempt == s.Attempt && said.Life == s.Life {
+		said.Renewed = s.Renewed
+	}
+	if err != nil {
+		return Shown{Said: s.Said, Read: s.Read, Err: err}
+	}
+	return Shown{Said: said, Read: began}
+}
