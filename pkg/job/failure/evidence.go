@@ -214,13 +214,22 @@ func isEndedBy(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) boo
 }
 
 // wasReplacedBefore reports whether the pod's replica was in a later life when the incident restarted the whole job. The status may no longer list
-// the incident of that replica. Either a pod of the later life exists, or the operator had fenced and deleted this one.
+// the incident of that replica. Either a pod of the later life exists, or the operator had fenced and deleted this one, or it followed an earlier failure.
 func wasReplacedBefore(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) bool {
 	if incident.Scope != v1alpha1.ScopeJob || p.Name == incident.Pod {
 		return false
 	}
 	isLater := func(other state.Pod) bool { return other.Life.Attempt == p.Life.Attempt && p.Life.Before(other.Life) }
-	return slices.ContainsFunc(s.PodsOf(p.Slot), isLater) || p.Fenced && !p.Deleted.IsZero() && p.Deleted.Before(incident.RestartTime.Time)
+	wasFenced := p.Fenced && !p.Deleted.IsZero() && p.Deleted.Before(incident.RestartTime.Time)
+	return wasFenced || slices.ContainsFunc(s.PodsOf(p.Slot), isLater) || followedEarlier(s, incident, p)
+}
+
+// followedEarlier reports whether the pod ended before an earlier restart of the same attempt that took other replicas with it: it was one of them.
+func followedEarlier(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) bool {
+	return p.Exit != nil && slices.ContainsFunc(s.Job.Status.Incidents, func(other v1alpha1.Incident) bool {
+		isEarlier := other.Attempt == incident.Attempt && other.RestartTime.Before(&incident.RestartTime)
+		return isEarlier && other.Followers > 0 && other.Scope != v1alpha1.ScopeJob && p.Exit.Time.Before(other.RestartTime.Time)
+	})
 }
 
 func isKnown(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) bool {

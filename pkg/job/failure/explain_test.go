@@ -153,6 +153,24 @@ func TestAReplicaThatWasReplacedBeforeExplainsNothing(t *testing.T) {
 	})
 }
 
+// A restart that takes other replicas with it names one alone. The ends of the others are its own, and explain no later restart of that attempt.
+func TestAReplicaThatFollowedAnEarlierFailureExplainsNothing(t *testing.T) {
+	earlier := incident(ofScope(v1alpha1.ScopeReplica), func(i *v1alpha1.Incident) {
+		i.Pod, i.Index, i.Time, i.RestartTime, i.Followers = "j-worker-1", 1, builder.Time(20*second), builder.Time(25*second), 1
+	})
+	alone := *earlier.DeepCopy()
+	alone.Followers = 0
+	after := func(earlier v1alpha1.Incident) *v1alpha1.TrainingJob { return restarted(builder.Incidents(incident(), earlier)) }
+	ended := func(at time.Duration) builder.SnapshotOption {
+		return builder.Failed("worker", 2, past, builder.Exit(42), builder.At(at))
+	}
+	checkExplained(t, []explainCase{
+		{"it ended before that restart", after(earlier), seen(ended(21 * second)), nil},
+		{"it ended after that restart", after(earlier), seen(ended(26 * second)), []string{"worker-2 Retryable Error charged"}},
+		{"that restart took nobody with it", after(alone), seen(ended(21 * second)), []string{"worker-2 Retryable Error charged"}},
+	})
+}
+
 func TestAnEarlierExitThatIsReportedLate(t *testing.T) {
 	early := func(code int32, at time.Duration, options ...builder.PodOption) builder.SnapshotOption {
 		return builder.Failed("worker", 2, append(options, past, builder.Exit(code), builder.At(at))...)

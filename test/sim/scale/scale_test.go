@@ -41,6 +41,8 @@ var whole = flag.Bool("scale.whole", false, "play the whole restart of 65,000 re
 // calm is a process in a world without faults of its own.
 type calm struct{}
 
+func (calm) Seen(now, _ state.Seen) state.Seen { return now }
+
 func (calm) Write(*operator.Process, *server.Request) operator.Outcome { return operator.Done }
 func (calm) Read(*operator.Process, server.Kind, bool) error           { return nil }
 func (calm) Later(*server.Request)                                     {}

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/test/sim/builder"
 	"github.com/trainingjob/operator/test/sim/fleet"
@@ -52,6 +53,8 @@ func (s *spent) effective() float64 { return s.trained.Seconds() / s.whole.Secon
 
 // calm is a process in a world without faults of its own.
 type calm struct{}
+
+func (calm) Seen(now, _ state.Seen) state.Seen { return now }
 
 func (calm) Write(*operator.Process, *server.Request) operator.Outcome { return operator.Done }
 func (calm) Read(*operator.Process, server.Kind, bool) error           { return nil }
