@@ -63,7 +63,7 @@ func (p Plan) String() string {
 	if !p.Wake.IsZero() {
 		text += "; again at " + p.Wake.UTC().Format(time.TimeOnly)
 	}
-	return text + p.Reads.String()
+	return text
 }
 
 // Make returns the plan for a snapshot. It plans nothing if another controller manages the job, the garbage collector deletes the

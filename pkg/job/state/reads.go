@@ -1,9 +1,7 @@
 package state
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -37,7 +35,7 @@ type Seen struct {
 
 // Page is what the reads of a progress page have shown last.
 type Page struct {
-	// Job, Pod and Life are those of rank 0 whose page it is. Process is when its process began, by the clock of its node.
+	// Job, Pod and Life are of the rank 0 whose page it is. Process is when its process began, by the clock of its node.
 	Job, Pod types.UID
 	Life     Life
 	Process  time.Time
@@ -63,30 +61,6 @@ func (s *Snapshot) Reads() Reads {
 		}
 	}
 	return reads
-}
-
-// String returns what is read: "; reads page of j-worker-0, 2 Leases".
-func (r Reads) String() string {
-	var parts []string
-	if r.Page != nil {
-		parts = append(parts, "page of "+r.Page.Name)
-	}
-	if len(r.Stacks) > 0 {
-		parts = append(parts, fmt.Sprintf("stacks of %d ranks", len(r.Stacks)))
-	}
-	if len(r.Leases) > 0 {
-		parts = append(parts, fmt.Sprintf("%d Leases", len(r.Leases)))
-	}
-	if len(r.Confirm) > 0 {
-		parts = append(parts, fmt.Sprintf("%d missing pods", len(r.Confirm)))
-	}
-	if r.Foreign != nil {
-		parts = append(parts, "the job, for "+r.Foreign.Name)
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return "; reads " + strings.Join(parts, ", ")
 }
 
 func (r *Replica) servesPage() bool { return r.State == Running && r.Pod.Page != 0 }

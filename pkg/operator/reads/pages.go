@@ -32,9 +32,22 @@ type Page struct {
 	Every  time.Duration
 }
 
-// Shown is what the reads of a page have shown.
-type Shown struct {
-	progress.Said
+// pages reads pages over the network: each again and again, one read at a time.
+type pages struct {
+	*Settings
+	slots *fair.Slots
+
+	mu   sync.Mutex
+	jobs map[client.ObjectKey]*watched
+}
+
+// Reading is a page, and what its reads have shown.
+type Reading struct {
+	Page
+	// Said is the latest report.
+	Said progress.Said
+	// Began is when the operator first wanted the page of this process, in place of another; zero if there was no other.
+	Began time.Time
 	// Read is when the last read began that the process answered, or failed to answer; zero if there was none.
 	Read time.Time
 	// Silent is how many of the last reads in a row the process did not answer.
@@ -45,31 +58,15 @@ type Shown struct {
 	lag progress.Lag
 }
 
-// pages reads pages over the network: each again and again, one read at a time.
-type pages struct {
-	*Settings
-	slots *fair.Slots
-
-	mu   sync.Mutex
-	jobs map[client.ObjectKey]*watched
-}
-
-// Reading is how far the reads of a job's page are.
-type Reading struct {
-	Page
-	Shown
-	// Began is when the operator first wanted the page of this process, in place of another; zero if there was no other.
-	Began time.Time
-}
-
 // To returns the reads of the page that is wanted now. The same page in another interval keeps what it has shown.
 func (r Reading) To(page *Page, now time.Time) Reading {
 	next := Reading{Page: *page, Began: r.Began}
+	if r.Pod == page.Pod && r.Life == page.Life && r.Address == page.Address {
+		next = r
+		next.Page = *page
+	}
 	if r.Pod != "" && (r.Pod != page.Pod || !r.Process.Equal(page.Process)) {
 		next.Began = now
-	}
-	if r.Pod == page.Pod && r.Page.Life == page.Life && r.Address == page.Address {
-		next.Shown = r.Shown
 	}
 	if page.Unread != "" {
 		next.Err = errors.New(page.Unread)
@@ -79,7 +76,7 @@ func (r Reading) To(page *Page, now time.Time) Reading {
 
 // Seen returns what the page has shown last.
 func (r *Reading) Seen() state.Page {
-	shown := state.Page{Job: r.Job, Pod: r.Pod, Life: r.Page.Life, Process: r.Process, Attempt: r.Attempt, Number: r.Shown.Life, Progress: r.Progress}
+	shown := state.Page{Job: r.Job, Pod: r.Pod, Life: r.Life, Process: r.Process, Attempt: r.Said.Attempt, Number: r.Said.Life, Progress: r.Said.Progress}
 	shown.Began, shown.Read, shown.IsSilent, shown.IsLate = r.Began, r.Read, r.Silent > 0, r.lag.IsLate()
 	if r.Err != nil {
 		shown.Unread = state.Printable(state.Cut(r.Err.Error(), state.MaxWords))
@@ -169,7 +166,7 @@ func (p *pages) keep(job client.ObjectKey, w *watched, began time.Time, body []b
 	if w.ended {
 		return false
 	}
-	w.Shown = w.After(began, body, err)
+	w.Reading = w.After(began, body, err)
 	p.readAfter(job, w, wait.Jitter(w.Every, 0.1))
 	return true
 }
@@ -179,27 +176,23 @@ func (p *pages) keep(job client.ObjectKey, w *watched, began time.Time, body []b
 const fullQueue = 6
 
 // After returns what is shown after one more read. A process that does not answer has made no newer report known.
-func (s Shown) After(began time.Time, body []byte, err error) Shown {
-	next := s.after(began, body, err)
-	if !next.Renewed.IsZero() {
-		next.lag = s.lag.After(began, next.Renewed)
+func (r Reading) After(began time.Time, body []byte, err error) Reading {
+	if errors.Is(err, progress.ErrSilent) || r.Silent >= fullQueue && errors.Is(err, progress.ErrUnreached) {
+		r.Read, r.Silent, r.Err = began, r.Silent+1, nil
+	} else {
+		var said progress.Said
+		if err == nil {
+			said, err = progress.Parse(body)
+		}
+		if r.Silent, r.Err = 0, err; err == nil {
+			if said.Renewed = began; said.Report == r.Said.Report && said.Attempt == r.Said.Attempt && said.Life == r.Said.Life {
+				said.Renewed = r.Said.Renewed
+			}
+			r.Said, r.Read = said, began
+		}
 	}
-	return next
-}
-
-func (s Shown) after(began time.Time, body []byte, err error) Shown {
-	if errors.Is(err, progress.ErrSilent) || s.Silent >= fullQueue && errors.Is(err, progress.ErrUnreached) {
-		return Shown{Said: s.Said, Read: began, Silent: s.Silent + 1}
+	if !r.Said.Renewed.IsZero() {
+		r.lag = r.lag.After(began, r.Said.Renewed)
 	}
-	var said progress.Said
-	if err == nil {
-		said, err = progress.Parse(body)
-	}
-	if said.Renewed = began; said.Report == s.Report && said.Attempt == s.Attempt && said.Life == s.Life {
-		said.Renewed = s.Renewed
-	}
-	if err != nil {
-		return Shown{Said: s.Said, Read: s.Read, Err: err}
-	}
-	return Shown{Said: said, Read: began}
+	return r
 }

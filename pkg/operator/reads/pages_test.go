@@ -18,6 +18,7 @@ import (
 
 	"github.com/trainingjob/operator/pkg/operator/fair"
 	"github.com/trainingjob/operator/pkg/operator/progress"
+	"github.com/trainingjob/operator/test/sim/builder"
 )
 
 // site serves pages: by address what a read of it returns, after which time.
@@ -68,11 +69,11 @@ func (s *site) settings() *Settings {
 func (s *site) pages() *pages { return newPages(s.settings()) }
 
 // watch has the page read, and returns what it has shown.
-func (p *pages) watch(job client.ObjectKey, page Page) Shown {
+func (p *pages) watch(job client.ObjectKey, page Page) Reading {
 	p.want(job, &page)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.jobs[job].Shown
+	return p.jobs[job].Reading
 }
 
 var aJob = client.ObjectKey{Namespace: "team-a", Name: "j"}
@@ -96,12 +97,12 @@ func TestAPageIsReadOnceAnInterval(t *testing.T) {
 		s := &site{serve: func(netip.AddrPort) (string, time.Duration, error) { n++; return step(n), 0, nil }}
 		p, page := s.pages(), pageOf(1)
 		began := time.Now()
-		if shown := p.watch(aJob, page); shown.Step != 0 || !shown.Read.IsZero() {
+		if shown := p.watch(aJob, page); shown.Said.Step != 0 || !shown.Read.IsZero() {
 			t.Errorf("before the first read it shows %+v", shown)
 		}
 		pass(2 * time.Second)
 		_, woken := s.counts(page)
-		if shown := p.watch(aJob, page); shown.Step != 1 || !shown.Read.Equal(began) || woken != 1 {
+		if shown := p.watch(aJob, page); shown.Said.Step != 1 || !shown.Read.Equal(began) || woken != 1 {
 			t.Errorf("after the first read it shows %+v, and the job was woken %d times", shown, woken)
 		}
 		pass(100 * time.Second) // an interval is 10 to 11 s
@@ -111,12 +112,12 @@ func TestAPageIsReadOnceAnInterval(t *testing.T) {
 		before := p.watch(aJob, page)
 		s.fail(fmt.Errorf("reading: %w", progress.ErrUnreached))
 		pass(12 * time.Second)
-		if shown := p.watch(aJob, page); shown.Step != before.Step || !shown.Read.Equal(before.Read) || shown.Err == nil {
+		if shown := p.watch(aJob, page); shown.Said.Step != before.Said.Step || !shown.Read.Equal(before.Read) || shown.Err == nil {
 			t.Errorf("after a read that failed it shows %+v, before %+v", shown, before)
 		}
 		s.fail(progress.ErrSilent)
 		pass(12 * time.Second)
-		if shown := p.watch(aJob, page); shown.Step != before.Step || !shown.Read.After(before.Read) || shown.Err != nil {
+		if shown := p.watch(aJob, page); shown.Said.Step != before.Said.Step || !shown.Read.After(before.Read) || shown.Err != nil {
 			t.Errorf("of a silent process it shows %+v, before %+v", shown, before)
 		}
 		once := p.watch(aJob, page)
@@ -164,11 +165,11 @@ func TestAReadOfAFormerPodDoesNotCount(t *testing.T) {
 		p.watch(aJob, present)
 		pass(1500 * time.Millisecond)
 		_, woken := s.counts(present)
-		if shown := p.watch(aJob, present); shown.Step != 0 || !shown.Read.IsZero() || woken != 0 {
+		if shown := p.watch(aJob, present); shown.Said.Step != 0 || !shown.Read.IsZero() || woken != 0 {
 			t.Errorf("the former pod's answer counts: %+v", shown)
 		}
 		pass(time.Second)
-		if shown := p.watch(aJob, present); shown.Step != 1 {
+		if shown := p.watch(aJob, present); shown.Said.Step != 1 {
 			t.Errorf("the pod's own answer does not count: %+v", shown)
 		}
 		p.want(aJob, nil)
@@ -183,7 +184,7 @@ func TestAnotherIntervalKeepsTheReport(t *testing.T) {
 		p.watch(aJob, page)
 		pass(time.Second)
 		page.Every = time.Second
-		if shown := p.watch(aJob, page); shown.Step != 7 {
+		if shown := p.watch(aJob, page); shown.Said.Step != 7 {
 			t.Errorf("it shows %+v", shown)
 		}
 		synctest.Wait()
@@ -221,7 +222,7 @@ func TestSilentPagesOfANamespaceLeaveTheOthersTheirReads(t *testing.T) {
 		synctest.Wait()
 		p.watch(aJob, pageOf(0))
 		synctest.Wait()
-		if shown := p.watch(aJob, pageOf(0)); shown.Step != 1 {
+		if shown := p.watch(aJob, pageOf(0)); shown.Said.Step != 1 {
 			t.Errorf("the other namespace's page is not read: %+v", shown)
 		}
 		pass(30 * time.Second)
@@ -238,4 +239,44 @@ func TestSilentPagesOfANamespaceLeaveTheOthersTheirReads(t *testing.T) {
 		}
 		pass(time.Minute)
 	})
+}
+
+// A report is new if its time or its step differs from the last read, and it counts from that read. The clock of its node may show any time.
+func TestAReportCountsFromWhenItWasFirstSeen(t *testing.T) {
+	var shown Reading
+	for _, read := range []struct {
+		what string
+		now  time.Duration
+		page string
+		err  error
+		want time.Duration
+	}{
+		{"an hour behind", 0, `{"time":"2026-01-05T11:00:00Z","step":1}`, nil, 0},
+		{"the same", 10 * time.Second, `{"time":"2026-01-05T11:00:00Z","step":1}`, nil, 0},
+		{"a newer one", 20 * time.Second, `{"time":"2026-01-05T11:00:15Z","step":1}`, nil, 20 * time.Second},
+		{"an hour ahead", 30 * time.Second, `{"time":"2026-01-05T13:00:25Z","step":1}`, nil, 30 * time.Second},
+		{"the same, after a read that failed", 50 * time.Second, `{"time":"2026-01-05T13:00:25Z","step":1}`, nil, 30 * time.Second},
+		{"set back", 60 * time.Second, `{"time":"2026-01-05T12:00:55Z","step":1}`, nil, 60 * time.Second},
+		{"a clock that stands, and a newer step", 70 * time.Second, `{"time":"2026-01-05T12:00:55Z","step":2}`, nil, 70 * time.Second},
+		{"another process", 80 * time.Second, `{"time":"2026-01-05T12:00:55Z","step":2,"attempt":1}`, nil, 80 * time.Second},
+		{"silence", 90 * time.Second, "", progress.ErrSilent, 80 * time.Second},
+	} {
+		shown = shown.After(builder.Epoch.Add(read.now), []byte(read.page), read.err)
+		if got := shown.Said.Renewed.Sub(builder.Epoch); got != read.want {
+			t.Errorf("%s: first seen at %v, want %v", read.what, got, read.want)
+		}
+	}
+}
+
+// A process counts from when its page is first wanted in place of another. One that the operator finds when it starts may have run for long.
+func TestAProcessCountsFromWhenItsPageIsFirstWanted(t *testing.T) {
+	var r Reading
+	for _, want := range []struct{ now, began, since time.Duration }{
+		{0, time.Hour, -1}, {10 * time.Second, time.Hour, -1}, {20 * time.Second, -time.Hour, 20 * time.Second}, {30 * time.Second, -time.Hour, 20 * time.Second},
+	} {
+		r = r.To(&Page{Pod: "p", Process: builder.Epoch.Add(want.began)}, builder.Epoch.Add(want.now))
+		if began := r.Seen().Began; began.IsZero() != (want.since < 0) || !began.IsZero() && began.Sub(builder.Epoch) != want.since {
+			t.Errorf("at %v the process began at %v, want %v", want.now, began, want.since)
+		}
+	}
 }

@@ -88,7 +88,7 @@ func (w *wanted) askStacks(now *reads.Wanted) {
 func (w *wanted) Seen(job client.ObjectKey) state.Seen {
 	if w.isRead && w.page.Unread == "" {
 		body, err := w.process.world.Page(w.page.Pod)
-		w.page.Shown = w.page.After(w.now(), body, err)
+		w.page = w.page.After(w.now(), body, err)
 		w.read(body)
 	}
 	w.seen = w.process.world.Faults.Seen(state.Seen{Page: w.page.Seen(), Stacks: w.stacks(), Silent: w.silence.Seen(job)}, w.seen)
