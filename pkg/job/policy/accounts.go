@@ -49,9 +49,9 @@ func (a *Accounts) amend(s *state.Snapshot, amendment *failure.Amendment) {
 	was, is := &amendment.Was, &amendment.Is
 	for i := range a.Incidents {
 		if known := &a.Incidents[i]; known.Pod == was.Pod && known.RestartTime.Equal(&was.RestartTime) {
-			followers := known.Followers
+			had := known.Followers
 			*known = *is
-			known.Followers = followers
+			known.Followers = had
 		}
 	}
 	a.ChargedRestarts = max(0, a.ChargedRestarts+one(is.Charged)-one(was.Charged))

@@ -85,8 +85,8 @@ func failFatally(s *state.Snapshot, incident *failure.Incident) *Ruling {
 	policy := s.Job.Spec.ReplicaSpecs[incident.Role].RestartPolicy
 	switch {
 	case incident.FailedBy != nil:
-		rule := failure.RuleText(s.Job, *incident.FailedBy)
-		return fail(&incident.Failure, v1alpha1.ReasonFailJobRule, fmt.Sprintf("%s, and %s fails the job.", failure.Describe(&incident.Failure), rule))
+		text := failure.RuleText(s.Job, *incident.FailedBy)
+		return fail(&incident.Failure, v1alpha1.ReasonFailJobRule, fmt.Sprintf("%s, and %s fails the job.", failure.Describe(&incident.Failure), text))
 	case policy == v1alpha1.RestartNever:
 		return fail(&incident.Failure, v1alpha1.ReasonFatalExit, failure.Describe(&incident.Failure)+", which restartPolicy Never does not restart.")
 	default:
