@@ -17,21 +17,6 @@ import (
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
-// namedInEvent is how many further replicas an Event names that reports several restarts.
-const namedInEvent = 4
-
-// Event is an entry of the job's Events.
-type Event struct {
-	// Type is Normal or Warning.
-	Type   string
-	Reason string
-	// Action is the condition's reason, or the scope of a restart.
-	Action  string
-	Message string
-	// Node is the node that the Event is about; empty if it is about the job.
-	Node string
-}
-
 // eventConditions lists the conditions that emit an Event when they become True. restartEvent reports restarts.
 var eventConditions = []struct{ condition, kind string }{
 	{v1alpha1.ConditionRunning, corev1.EventTypeNormal},
@@ -41,9 +26,9 @@ var eventConditions = []struct{ condition, kind string }{
 	{v1alpha1.ConditionStalled, corev1.EventTypeWarning},
 }
 
-// statusEvents returns the Events of the plan's status: at most one for each transition. They are emitted once it is written.
-func statusEvents(s *state.Snapshot, v *policy.Verdict, p *Plan) []Event {
-	was, next := &s.Job.Status, &p.Status
+// statusEvents returns the Events of the next status: at most one for each transition. They are emitted once it is written.
+func statusEvents(s *state.Snapshot, v *policy.Verdict, next *v1alpha1.TrainingJobStatus) []Event {
+	was := &s.Job.Status
 	var list []Event
 	if !s.Is(v1alpha1.ConditionCreated) {
 		list = append(list, envConflicts(s)...)
@@ -93,14 +78,6 @@ func ceasedToBe(was, next *v1alpha1.TrainingJobStatus) []Event {
 		list = append(list, warn(stalled.Reason, v1alpha1.ConditionProgressing, stalled.Message))
 	}
 	return list
-}
-
-func normal(reason, action, message string) Event {
-	return Event{Type: corev1.EventTypeNormal, Reason: reason, Action: action, Message: message}
-}
-
-func warn(reason, action, message string) Event {
-	return Event{Type: corev1.EventTypeWarning, Reason: reason, Action: action, Message: message}
 }
 
 func restartEvent(incidents []failure.Incident) Event {
