@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/build"
@@ -70,12 +69,9 @@ func ceasedToBe(was, next *v1alpha1.TrainingJobStatus) []Event {
 	if c, before := waiting(next), waiting(was); c != nil && (before == nil || before.Reason != c.Reason) {
 		list = append(list, warn(c.Reason, v1alpha1.ConditionScheduled, c.Message))
 	}
-	stalls := func(status *v1alpha1.TrainingJobStatus) bool {
-		return meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionProgressing)
-	}
-	if stalls(next) && !stalls(was) {
-		stalled := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionProgressing)
-		list = append(list, warn(stalled.Reason, v1alpha1.ConditionProgressing, stalled.Message))
+	const kind = v1alpha1.ConditionProgressing
+	if c := meta.FindStatusCondition(next.Conditions, kind); c != nil && c.Status == "False" && !meta.IsStatusConditionFalse(was.Conditions, kind) {
+		list = append(list, warn(c.Reason, kind, c.Message))
 	}
 	return list
 }
@@ -120,13 +116,4 @@ func envConflicts(s *state.Snapshot) []Event {
 		}
 	}
 	return slices.Clip(list)
-}
-
-// waiting returns the condition Scheduled if it reports that pods fit nowhere; else nil.
-func waiting(status *v1alpha1.TrainingJobStatus) *metav1.Condition {
-	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionScheduled)
-	if c == nil || !isWaiting(c.Reason) {
-		return nil
-	}
-	return c
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -45,9 +46,7 @@ func why(status *v1alpha1.TrainingJobStatus) (reason, message string) {
 		}
 	}
 	if !slices.Contains([]v1alpha1.Phase{v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed, v1alpha1.PhaseSuspended, v1alpha1.PhaseQueued}, status.Phase) {
-		if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionScheduled); c != nil && isWaiting(c.Reason) {
-			explanation = c
-		}
+		explanation = cmp.Or(waiting(status), explanation)
 		if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionStalled); c != nil && c.Status == metav1.ConditionTrue {
 			explanation = c
 		}
@@ -58,7 +57,11 @@ func why(status *v1alpha1.TrainingJobStatus) (reason, message string) {
 	return explanation.Reason, state.KeepBeginning(explanation.Message)
 }
 
-// isWaiting reports whether the reason of Scheduled shows that pods fit nowhere, or wait for a gang scheduler. A user can fix that.
-func isWaiting(reason string) bool {
-	return slices.Contains([]string{v1alpha1.ReasonUnschedulable, v1alpha1.ReasonGangWaiting, v1alpha1.ReasonGangUnavailable}, reason)
+// waiting returns the condition Scheduled if it shows that pods fit nowhere, or wait for a gang scheduler; else nil. A user can fix that.
+func waiting(status *v1alpha1.TrainingJobStatus) *metav1.Condition {
+	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionScheduled)
+	if c == nil || !slices.Contains([]string{v1alpha1.ReasonUnschedulable, v1alpha1.ReasonGangWaiting, v1alpha1.ReasonGangUnavailable}, c.Reason) {
+		return nil
+	}
+	return c
 }
