@@ -1,5 +1,5 @@
-// Package build makes the children of a TrainingJob as values: its headless Service, its pods, and the Secret of an
-// MPI job.
+// Package build makes the children of a TrainingJob as values, each in the file of its name: its headless Service, its pods, their group, and the
+// Secret of an MPI job. child.go has what they share.
 //
 // A pod is the user's template and these injections, nothing else: name, labels, controller reference, annotations with the number of its
 // life and its main container, host name, subdomain, restartPolicy Never, a grace period of at least 1 s, tolerations of 30 s for nodes

@@ -160,7 +160,9 @@ func TestAReplicaThatFollowedAnEarlierFailureExplainsNothing(t *testing.T) {
 	})
 	alone := *earlier.DeepCopy()
 	alone.Followers = 0
-	after := func(earlier v1alpha1.Incident) *v1alpha1.TrainingJob { return restarted(builder.Incidents(incident(), earlier)) }
+	after := func(earlier v1alpha1.Incident) *v1alpha1.TrainingJob {
+		return restarted(builder.Incidents(incident(), earlier))
+	}
 	ended := func(at time.Duration) builder.SnapshotOption {
 		return builder.Failed("worker", 2, past, builder.Exit(42), builder.At(at))
 	}

@@ -153,11 +153,8 @@ func lostTogether(s *state.Snapshot, incidents []v1alpha1.Incident, amendments [
 		return nil
 	}
 	var more []v1alpha1.Incident
-	for i := range s.Nodes {
+	for i := 0; i < len(s.Nodes) && len(more) < maxAvoided; i++ {
 		n := &s.Nodes[i]
-		if len(more) == maxAvoided {
-			break
-		}
 		named := slices.ContainsFunc(incidents, func(incident v1alpha1.Incident) bool {
 			return incident.Node == n.Name && incident.RestartTime.Equal(&at)
 		})

@@ -1,12 +1,12 @@
 package nodes
 
 import (
-	corev1 "k8s.io/api/core/v1"
-
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/state"
@@ -70,32 +70,6 @@ func lacksDevices(node *corev1.Node) bool {
 // IsDevice reports whether the resource is one of a device plugin, such as nvidia.com/gpu.
 func IsDevice(name corev1.ResourceName) bool {
 	return strings.Contains(string(name), "/") && !strings.HasPrefix(string(name), corev1.ResourceDefaultNamespacePrefix)
-}
-
-// unhealthy returns the trouble of a node that a signal shows to be unhealthy.
-func unhealthy(words string) state.Trouble {
-	return state.Trouble{Reason: v1alpha1.ReasonNodeUnhealthy, Message: state.Printable(state.Quote(words))}
-}
-
-func wordsOfCondition(c *corev1.NodeCondition) state.Trouble {
-	text := string(c.Type)
-	if c.Reason != "" {
-		text += " (" + c.Reason + ")"
-	}
-	if c.Message != "" {
-		text += ": " + c.Message
-	}
-	words := unhealthy(text)
-	words.Time = c.LastTransitionTime.Time
-	return words
-}
-
-func wordsOfTaint(t *corev1.Taint) state.Trouble {
-	words := state.Trouble{Reason: v1alpha1.ReasonNodeTainted, Message: "tainted " + t.Key}
-	if t.TimeAdded != nil {
-		words.Time = t.TimeAdded.Time
-	}
-	return words
 }
 
 // Deleted returns a node that was deleted while it had pods.

@@ -7,10 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/trainingjob/operator/pkg/job/state"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // Signal is a condition, a taint or a cordon. It shows that a node is unhealthy or about to go.
@@ -171,4 +172,30 @@ func (s Signals) of(node *corev1.Node) (action state.NodeAction, words state.Tro
 		consider(Signal{Kind: CordonSignal}, func() state.Trouble { return unhealthy("cordoned") })
 	}
 	return action, words
+}
+
+// unhealthy returns the trouble of a node that a signal shows to be unhealthy.
+func unhealthy(words string) state.Trouble {
+	return state.Trouble{Reason: v1alpha1.ReasonNodeUnhealthy, Message: state.Printable(state.Quote(words))}
+}
+
+func wordsOfCondition(c *corev1.NodeCondition) state.Trouble {
+	text := string(c.Type)
+	if c.Reason != "" {
+		text += " (" + c.Reason + ")"
+	}
+	if c.Message != "" {
+		text += ": " + c.Message
+	}
+	words := unhealthy(text)
+	words.Time = c.LastTransitionTime.Time
+	return words
+}
+
+func wordsOfTaint(t *corev1.Taint) state.Trouble {
+	words := state.Trouble{Reason: v1alpha1.ReasonNodeTainted, Message: "tainted " + t.Key}
+	if t.TimeAdded != nil {
+		words.Time = t.TimeAdded.Time
+	}
+	return words
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
+// A node is silent if its Lease has stayed the same for 15 s, for --node-lost-after, or for three eighths of the Lease's duration, whichever is
+// longest; and then nine tenths of the other nodes have renewed theirs; of few nodes all but one, three quarters, and two at least.
 const (
-	// leastSilence is the shortest time for which a silent node's Lease must have stayed the same, and longestPart is the same as a part of the
-	// Lease's duration. Kubelets renew it after a quarter of that, 10 s by default, give a request 10 s, and repeat a failed one at once.
+	// Kubelets renew a Lease after a quarter of its duration, 10 s by default, give a request 10 s, and repeat a failed one at once.
 	leastSilence, longestPart = 15 * time.Second, 3.0 / 8
-	// fewestWitnesses is how many other nodes must show that the control plane takes renewals, and witnesses how many must for each other node
-	// that does not. Of many nodes one in mostMissing may be missing: if an API server among several fails, all kubelets that are connected
-	// to it renew nothing for a while.
+	// witnesses is how many other nodes must renew for each one that does not. If an API server among several fails, no kubelet that is connected to
+	// it renews for a while: one of mostMissing.
 	fewestWitnesses, witnesses, mostMissing = 2, 3, 10
 )
 

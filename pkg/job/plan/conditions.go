@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/job/failure"
 	"github.com/trainingjob/operator/pkg/job/policy"
 	"github.com/trainingjob/operator/pkg/job/state"
 )
@@ -139,11 +138,12 @@ func (c conditions) setScheduled() {
 
 // setRunning sets whether the attempt runs. Replacing a replica does not end it.
 func (c conditions) setRunning(v *policy.Verdict) {
-	missing := v.BlocksRunning
-	switch {
-	case v.Asked != nil:
+	missing, ran := v.BlocksRunning, c.isTrue(v1alpha1.ConditionRunning)
+	if v.Asked != nil {
 		c.set(v1alpha1.ConditionRunning, true, v.Reason, v.Message)
-	case missing == nil:
+		return
+	}
+	if missing == nil {
 		reason, message := runningMessage(c.s, v.NotRunning)
 		c.set(v1alpha1.ConditionRunning, true, reason, message+notReadyMessage(c.s))
 		c.deny(v1alpha1.ConditionRestarting, v1alpha1.ReasonRestarted, "The new attempt runs.")
@@ -151,16 +151,20 @@ func (c conditions) setRunning(v *policy.Verdict) {
 			now := metav1.NewTime(c.s.Now)
 			c.next.RunningTime = &now
 		}
-	case c.isTrue(v1alpha1.ConditionRunning) && missing.Pod == nil && c.s.Now.Before(c.s.NextStart(missing.Slot)):
-		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonBackOff, "The job continues; "+createdAgain(c.s, missing.Slot))
-	case c.isTrue(v1alpha1.ConditionRunning) && v.Message != "":
-		c.set(v1alpha1.ConditionRunning, true, v.Reason, v.Message)
-	case c.isTrue(v1alpha1.ConditionRunning):
-		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonSomeReplicasRunning, withLingering(c.s, "The job continues; "+isNotRunning(c.s, missing)))
+		return
+	}
+	switch reason, message := whyAbsent(c.s, missing); {
+	case ran && reason == v1alpha1.ReasonBackOff:
+		c.set(v1alpha1.ConditionRunning, true, reason, "The job continues; "+message)
 	case v.Message != "": // the ruling holds the job
-		c.set(v1alpha1.ConditionRunning, false, v.Reason, v.Message)
+		c.set(v1alpha1.ConditionRunning, ran, v.Reason, v.Message)
+	case ran:
+		message = cmp.Or(message, missing.Slot.String()+" is not running.")
+		c.set(v1alpha1.ConditionRunning, true, v1alpha1.ReasonSomeReplicasRunning, withLingering(c.s, "The job continues; "+message))
+	case reason != "":
+		c.set(v1alpha1.ConditionRunning, false, reason, message)
 	default:
-		reason, message := whyNotRunning(c.s, missing)
+		reason, message = whatStarts(c.s, missing)
 		c.set(v1alpha1.ConditionRunning, false, reason, message)
 	}
 }
@@ -188,61 +192,16 @@ func runningMessage(s *state.Snapshot, absent *state.Replica) (reason, message s
 		return v1alpha1.ReasonPartiallyAdmitted, fmt.Sprintf("All admitted replicas run: the queue has admitted %d of %d workers.", admitted, asked)
 	case absent == nil:
 		return v1alpha1.ReasonAllReplicasRunning, "All replicas run."
+	}
+	switch _, why := whyAbsent(s, absent); {
 	case !state.IsNeeded(absent.Slot.Role):
-		return v1alpha1.ReasonAllReplicasRunning, "All required replicas are running; " + isNotRunning(s, absent)
-	case whyAbsent(s, absent) == "" || absent.FitsNowhere(): // which ones wait for room changes, and Scheduled names one
-		return v1alpha1.ReasonAllReplicasRunning, "At least minReplicas workers run."
+		message = "All required replicas are running; " + cmp.Or(why, absent.Slot.String()+" is not running.")
+	case why == "" || absent.FitsNowhere(): // which ones wait for room changes, and Scheduled names one
+		message = "At least minReplicas workers run."
 	default:
-		return v1alpha1.ReasonAllReplicasRunning, "At least minReplicas workers run; " + isNotRunning(s, absent)
+		message = "At least minReplicas workers run; " + why
 	}
-}
-
-// isNotRunning describes a replica without which the job continues, and what keeps its pod from running.
-func isNotRunning(s *state.Snapshot, r *state.Replica) string {
-	return cmp.Or(whyAbsent(s, r), r.Slot.String()+" is not running.")
-}
-
-// whyAbsent describes what keeps a replica from running: its pod, the end after which the job does without it, or its back-off; empty if it starts.
-func whyAbsent(s *state.Snapshot, r *state.Replica) string {
-	switch why := obstacle(s, r); {
-	case why.Reason != "":
-		return state.KeepBeginning(r.Slot.String() + " is not running: " + why.Reason + ": " + why.Message)
-	case r.State == state.GivenUp && cmp.Or(r.Pod, r.Last) != nil:
-		incident := failure.IncidentOf(s, r)
-		return state.KeepBeginning(failure.Describe(&incident.Failure) + " and is not run again in this attempt.")
-	case r.State == state.GivenUp:
-		return r.Slot.String() + " has failed and is not run again in this attempt."
-	case r.Pod == nil && s.Now.Before(s.NextStart(r.Slot)):
-		return createdAgain(s, r.Slot)
-	default:
-		return ""
-	}
-}
-
-// notReadyMessage names the first running replica that is not ready: its probe fails, or its node does not report.
-func notReadyMessage(s *state.Snapshot) string {
-	var first *state.Replica
-	more := 0
-	for r := range s.Replicas() {
-		switch {
-		case r.State != state.Running || r.Pod.Ready:
-		case first == nil:
-			first = r
-		default:
-			more++
-		}
-	}
-	if first == nil {
-		return ""
-	}
-	text := fmt.Sprintf(" Not ready: %s on %s", first.Slot, first.Pod.Node)
-	if node, inTrouble := s.NodeTrouble(first.Pod); inTrouble && node.IsNotReady() {
-		text += ", because its node is not ready"
-	}
-	if more > 0 {
-		text += fmt.Sprintf(", and %d more", more)
-	}
-	return text + "."
+	return v1alpha1.ReasonAllReplicasRunning, message
 }
 
 // order is the order in which a job lists its conditions.

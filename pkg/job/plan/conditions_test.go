@@ -58,12 +58,12 @@ func TestARunningJobShowsWhyAReplicaDoesNotStart(t *testing.T) {
 		want string
 		wake time.Duration
 	}{
-		{fixed, "worker", 1, noConfig, 60 * second, `The job continues; worker-1 is not running: CreateContainerConfigError: configmap "c" not found`, 0},
+		{fixed, "worker", 1, noConfig, 60 * second, `The job continues; worker-1: CreateContainerConfigError: configmap "c" not found`, 0},
 		{fixed, "worker", 1, builder.Waiting("ContainerCreating", ""), 60 * second, "The job continues; worker-1 is not running.", 0},
 		{fixed, "worker", 1, gated, 60 * second, "The job continues; worker-1 is not running.", 65 * second},
-		{fixed, "worker", 1, gated, 65 * second, "The job continues; worker-1 is not running: SchedulingGated: Scheduling is blocked", 0},
-		{job, "worker", 1, noConfig, 60 * second, `At least minReplicas workers run; worker-1 is not running: CreateContainerConfigError: configmap "c" not found`, 0},
-		{needless, "evaluator", 0, noConfig, 60 * second, `All required replicas are running; evaluator-0 is not running: CreateContainerConfigError: configmap "c" not found`, 0},
+		{fixed, "worker", 1, gated, 65 * second, "The job continues; worker-1: SchedulingGated: Scheduling is blocked", 0},
+		{job, "worker", 1, noConfig, 60 * second, `At least minReplicas workers run; worker-1: CreateContainerConfigError: configmap "c" not found`, 0},
+		{needless, "evaluator", 0, noConfig, 60 * second, `All required replicas are running; evaluator-0: CreateContainerConfigError: configmap "c" not found`, 0},
 	} {
 		p := plan.Make(builder.Snapshot(c.job, builder.Now(c.at), builder.Running("worker", 0), builder.Pending(c.role, c.i, builder.On("n"), c.is)))
 		if is := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionRunning); is.Message != c.want || c.wake > 0 && wakeOf(p) != c.wake {

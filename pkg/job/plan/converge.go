@@ -173,8 +173,8 @@ func createMissing(s *state.Snapshot, v *policy.Verdict) (steps []Step, wake tim
 		return steps, wake
 	}
 	mayTry := slices.DeleteFunc(due(s), func(r *state.Replica) bool { return s.Refusal.Delays(state.PodName(s.Job.Name, r.Slot, r.Life), s.Now) })
-	first, wake := indispensableFirst(s, mayTry), state.Earliest(wake, nextLife(s))
-	group, ready := ensureGroup(s, members(s, first))
+	first, wake := leastWorkersFirst(s, membersFirst(s, mayTry)), state.Earliest(wake, nextLife(s))
+	group, ready := ensureGroup(s, first)
 	if !ready {
 		return steps, s.Now.Add(retryGroupAfter)
 	}
@@ -182,47 +182,4 @@ func createMissing(s *state.Snapshot, v *policy.Verdict) (steps []Step, wake tim
 		steps = append(steps, CreateSSHKey{state.SSHSecretName(s.Job)})
 	}
 	return append(append(steps, group...), createPods(s, v, first)...), wake
-}
-
-// nextAttempt returns when the present attempt may begin, after a whole-job restart; zero if at once.
-func nextAttempt(s *state.Snapshot) time.Time {
-	if next := s.Job.Status.NextStartTime; next != nil {
-		return next.Time
-	}
-	return time.Time{}
-}
-
-// due returns the missing replicas whose lives may begin now.
-func due(s *state.Snapshot) []*state.Replica {
-	if s.Now.Before(nextAttempt(s)) || !s.AttemptMayBegin() {
-		return nil
-	}
-	return slices.DeleteFunc(missing(s), func(r *state.Replica) bool { return s.Now.Before(s.NextStart(r.Slot)) })
-}
-
-// nextLife returns when the next missing replica that waits may begin its life; zero if none waits.
-func nextLife(s *state.Snapshot) time.Time {
-	var next time.Time
-	for _, r := range missing(s) {
-		if start := s.NextStart(r.Slot); s.Now.Before(start) {
-			next = state.Earliest(next, start)
-		}
-	}
-	return next
-}
-
-// missing returns the replicas that need a pod, have none, and whose old pod can no longer act. A life whose pod is gone never
-// runs again: its restart may only be delayed.
-func missing(s *state.Snapshot) []*state.Replica {
-	var list []*state.Replica
-	for r := range s.Replicas() {
-		if r.State == state.Missing && !r.FormerCanAct {
-			list = append(list, r)
-		}
-	}
-	return list
-}
-
-func isIncomplete(s *state.Snapshot) bool {
-	return !s.HasService || len(due(s)) > 0
 }

@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/build"
@@ -16,21 +15,6 @@ import (
 	"github.com/trainingjob/operator/pkg/job/policy"
 	"github.com/trainingjob/operator/pkg/job/state"
 )
-
-// namedInEvent is how many further replicas an Event names that reports several restarts.
-const namedInEvent = 4
-
-// Event is an entry of the job's Events.
-type Event struct {
-	// Type is Normal or Warning.
-	Type   string
-	Reason string
-	// Action is the condition's reason, or the scope of a restart.
-	Action  string
-	Message string
-	// Node is the node that the Event is about; empty if it is about the job.
-	Node string
-}
 
 // eventConditions lists the conditions that emit an Event when they become True. restartEvent reports restarts.
 var eventConditions = []struct{ condition, kind string }{
@@ -41,9 +25,9 @@ var eventConditions = []struct{ condition, kind string }{
 	{v1alpha1.ConditionStalled, corev1.EventTypeWarning},
 }
 
-// statusEvents returns the Events of the plan's status: at most one for each transition. They are emitted once it is written.
-func statusEvents(s *state.Snapshot, v *policy.Verdict, p *Plan) []Event {
-	was, next := &s.Job.Status, &p.Status
+// statusEvents returns the Events of the next status: at most one for each transition. They are emitted once it is written.
+func statusEvents(s *state.Snapshot, v *policy.Verdict, next *v1alpha1.TrainingJobStatus) []Event {
+	was := &s.Job.Status
 	var list []Event
 	if !s.Is(v1alpha1.ConditionCreated) {
 		list = append(list, envConflicts(s)...)
@@ -85,22 +69,11 @@ func ceasedToBe(was, next *v1alpha1.TrainingJobStatus) []Event {
 	if c, before := waiting(next), waiting(was); c != nil && (before == nil || before.Reason != c.Reason) {
 		list = append(list, warn(c.Reason, v1alpha1.ConditionScheduled, c.Message))
 	}
-	stalls := func(status *v1alpha1.TrainingJobStatus) bool {
-		return meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionProgressing)
-	}
-	if stalls(next) && !stalls(was) {
-		stalled := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionProgressing)
-		list = append(list, warn(stalled.Reason, v1alpha1.ConditionProgressing, stalled.Message))
+	const kind = v1alpha1.ConditionProgressing
+	if c := meta.FindStatusCondition(next.Conditions, kind); c != nil && c.Status == "False" && !meta.IsStatusConditionFalse(was.Conditions, kind) {
+		list = append(list, warn(c.Reason, kind, c.Message))
 	}
 	return list
-}
-
-func normal(reason, action, message string) Event {
-	return Event{Type: corev1.EventTypeNormal, Reason: reason, Action: action, Message: message}
-}
-
-func warn(reason, action, message string) Event {
-	return Event{Type: corev1.EventTypeWarning, Reason: reason, Action: action, Message: message}
 }
 
 func restartEvent(incidents []failure.Incident) Event {
@@ -143,13 +116,4 @@ func envConflicts(s *state.Snapshot) []Event {
 		}
 	}
 	return slices.Clip(list)
-}
-
-// waiting returns the condition Scheduled if it reports that pods fit nowhere; else nil.
-func waiting(status *v1alpha1.TrainingJobStatus) *metav1.Condition {
-	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionScheduled)
-	if c == nil || !isWaiting(c.Reason) {
-		return nil
-	}
-	return c
 }

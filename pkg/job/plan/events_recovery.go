@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/failure"
@@ -61,23 +60,6 @@ const untilFormat = "2006-01-02 15:04 UTC"
 // messageOnNode describes the node for the node's administrator.
 func messageOnNode(s *state.Snapshot, n *v1alpha1.AvoidedNode) string {
 	return fmt.Sprintf("TrainingJob %s/%s avoids this node until %s: %s.", s.Job.Namespace, s.Job.Name, n.ExpirationTime.UTC().Format(untilFormat), n.Reason)
-}
-
-func names(slots []state.Slot) string {
-	var list []string
-	for _, slot := range slots {
-		list = append(list, slot.String())
-	}
-	return firstOf(list)
-}
-
-// firstOf lists the first of the names, and counts the others.
-func firstOf(names []string) string {
-	list := slices.Clone(names[:min(len(names), namedInEvent)])
-	if more := len(names) - namedInEvent; more > 0 {
-		list = append(list, fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(list, ", ")
 }
 
 // deletionRefused returns one Event that explains why an expired job still exists. A result is final, so no condition shows it.

@@ -143,25 +143,23 @@ func indispensable(s *state.Snapshot) map[v1alpha1.Role]int32 {
 	return counts
 }
 
-func members(s *state.Snapshot, replicas []*state.Replica) []*state.Replica {
-	return slices.DeleteFunc(slices.Clone(replicas), func(r *state.Replica) bool { return !isOfGang(s, r) })
-}
-
-// indispensableFirst returns the missing replicas that the gang needs, while fewer pods than its minimum have nodes; after that,
-// all. An evaluator would take a node that the gang needs. The scheduler would take any elastic workers for the minimum, and no
-// job runs without worker 0.
-func indispensableFirst(s *state.Snapshot, missing []*state.Replica) []*state.Replica {
-	if !s.IsGang() {
+// membersFirst returns the missing replicas of the gang while one of its pods lacks a node, and then all. An evaluator would take a node that the
+// gang needs.
+func membersFirst(s *state.Snapshot, missing []*state.Replica) []*state.Replica {
+	if !s.Any(func(r *state.Replica) bool { return isOfGang(s, r) && r.LacksNode() }) {
 		return missing
 	}
-	if s.Any(func(r *state.Replica) bool { return isOfGang(s, r) && r.LacksNode() }) {
-		missing = members(s, missing)
-	}
-	if s.Job.Spec.Elastic == nil {
+	return slices.DeleteFunc(missing, func(r *state.Replica) bool { return !isOfGang(s, r) })
+}
+
+// leastWorkersFirst returns the missing replicas without the last workers of an elastic gang, as many as it can do without, while fewer pods than its
+// minimum have nodes; and then all. The scheduler would take any workers for the minimum, and no job runs without worker 0.
+func leastWorkersFirst(s *state.Snapshot, missing []*state.Replica) []*state.Replica {
+	if !s.IsGang() || s.Job.Spec.Elastic == nil {
 		return missing
 	}
 	needed, placed := 0, 0
-	var workers []*state.Replica
+	var workers []*state.Replica // sorted by index
 	for r := range s.Replicas() {
 		if !r.NeedsPod() || !isOfGang(s, r) {
 			continue
@@ -175,12 +173,8 @@ func indispensableFirst(s *state.Snapshot, missing []*state.Replica) []*state.Re
 		}
 	}
 	minimum := int(terms(s).Minimum)
-	if placed >= minimum || len(workers) == 0 {
-		return missing
-	}
-	// workers are sorted by index: the gang can do without the last ones
 	canMiss := min(needed-minimum, len(workers))
-	if canMiss <= 0 {
+	if placed >= minimum || canMiss <= 0 {
 		return missing
 	}
 	from := workers[len(workers)-canMiss].Slot.Index

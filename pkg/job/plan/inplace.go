@@ -132,14 +132,8 @@ func latestOfJob(incidents []v1alpha1.Incident) *v1alpha1.Incident {
 
 // isAlone reports whether exactly one pod of the slot can act. A second one may have come back with its lost node.
 func isAlone(s *state.Snapshot, slot state.Slot) bool {
-	able := 0
-	pods := s.PodsOf(slot)
-	for i := range pods {
-		if s.MayAct(&pods[i]) {
-			able++
-		}
-	}
-	return able == 1
+	able := slices.DeleteFunc(slices.Clone(s.PodsOf(slot)), func(p state.Pod) bool { return !s.MayAct(&p) })
+	return len(able) == 1
 }
 
 // runsUndisturbed reports whether all containers of the pod run, and no deletion, disruption or eviction is under way.
@@ -152,19 +146,16 @@ func runsUndisturbed(p *state.Pod) bool {
 // continue together or not at all: the pods that stay would hold their domain, and the others may fit only in another one.
 func restartsAnyInPlace(s *state.Snapshot, incident *v1alpha1.Incident) bool {
 	incidents := slices.Insert(slices.Clone(s.Job.Status.Incidents), 0, *incident)
-	continues := func(p *state.Pod) bool {
-		return canRestart(s, p, incidents)
-	}
+	continues := func(p state.Pod) bool { return canRestart(s, &p, incidents) }
 	spec := &s.Job.Spec
 	if state.MethodOf(spec) != v1alpha1.RestartInPlace {
 		return false
 	}
-	if state.RequiresDomain(spec) {
-		for r := range s.Replicas() {
-			if state.InDomain(spec, r.Slot.Role) && (r.Pod == nil || !continues(r.Pod)) {
-				return false
-			}
-		}
+	leaves := func(r *state.Replica) bool {
+		return state.InDomain(spec, r.Slot.Role) && (r.Pod == nil || !continues(*r.Pod))
 	}
-	return slices.ContainsFunc(s.Pods, func(p state.Pod) bool { return continues(&p) })
+	if state.RequiresDomain(spec) && s.Any(leaves) {
+		return false
+	}
+	return slices.ContainsFunc(s.Pods, continues)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/state"
 )
@@ -137,4 +139,12 @@ func withLingering(s *state.Snapshot, message string) string {
 		return message
 	}
 	return strings.TrimSpace(fmt.Sprintf("%s %s has been terminating since %s UTC.", message, l.what, l.since.UTC().Format("15:04:05")))
+}
+
+// gatedUntil returns how long a pod with scheduling gates may wait before a message names them; zero for a pod without.
+func gatedUntil(r *state.Replica) time.Time {
+	if r.Pod == nil || r.Pod.Waiting.Reason != corev1.PodReasonSchedulingGated {
+		return time.Time{}
+	}
+	return r.Pod.Created.Add(nameAfter)
 }

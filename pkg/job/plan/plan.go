@@ -13,17 +13,6 @@ import (
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
-// The least time between two writes of a status with no urgent change, and with no change but the training's step. Thousands of
-// jobs renew their Leases all the time.
-const (
-	recordEvery     = 3 * time.Second
-	recordStepEvery = time.Minute
-)
-
-// maxPodWrites is the most pod writes that a plan holds. A reconcile with more would occupy its worker for minutes, and would not
-// see what happens to the existing pods meanwhile.
-const maxPodWrites = 2000
-
 // goOnAfter is when the rest of a cut plan follows: the cache needs a moment to show the pods just written.
 const goOnAfter = 50 * time.Millisecond
 
@@ -107,7 +96,7 @@ func makeOn(s *state.Snapshot, was *v1alpha1.TrainingJobStatus) Plan {
 			p.Steps, p.Wake = steps, state.Earliest(p.Wake, next)
 		}
 	}
-	ofStatus := statusEvents(s, &v, &p)
+	ofStatus := statusEvents(s, &v, &p.Status)
 	due := s.Recorded.Add(recordAfter(&s.Job.Status, &p.Status))
 	if s.Now.Before(due) && !equality.Semantic.DeepEqual(&s.Job.Status, &p.Status) && !isUrgent(&s.Job.Status, &p.Status) {
 		p.Status, ofStatus = s.Job.Status, nil // the plan that writes this status emits its Events
@@ -117,26 +106,45 @@ func makeOn(s *state.Snapshot, was *v1alpha1.TrainingJobStatus) Plan {
 	return p
 }
 
-// firstWrites returns the first steps, with at most maxPodWrites writes to pods. The next plan holds the others.
-func firstWrites(steps []Step) []Step {
-	var first []Step
-	writes := 0
-	for _, step := range steps {
-		if isPodWrite(step) {
-			writes++
-		}
-		if !isPodWrite(step) || writes <= maxPodWrites {
-			first = append(first, step)
-		}
+// leave returns the plan for a deleted job that exists until its last pod is gone: all pods end, with their own grace periods, and the status counts them.
+func leave(s *state.Snapshot) Plan {
+	p := Plan{Status: *s.Job.Status.DeepCopy()}
+	p.Status.ObservedGeneration = s.Job.Generation
+	observe(s, &p.Status)
+	steps, wake := deletePods(s, func(state.Pod) bool { return true }, WhyJobDeleted)
+	p.Steps = firstWrites(slices.Concat(steps, deleteSpares(s)))
+	p.Wake = state.Earliest(wake, policy.NextLoss(s))
+	if due := s.Recorded.Add(recordEvery); s.Now.Before(due) && !isUrgent(&s.Job.Status, &p.Status) {
+		p.Status, p.Wake = s.Job.Status, state.Earliest(p.Wake, due)
 	}
-	return first
+	return p
 }
 
-func isPodWrite(step Step) bool {
-	switch step.(type) {
-	case CreatePod, RestartPod, AskPod, FencePod, DeletePod:
-		return true
-	default:
-		return false
+// stalledStatus returns the status of a job that waits until a person acts, and why.
+func stalledStatus(s *state.Snapshot, reason, message string) v1alpha1.TrainingJobStatus {
+	next := *s.Job.Status.DeepCopy()
+	c := conditions{s, &next}
+	c.set(v1alpha1.ConditionStalled, true, reason, state.Printable(message))
+	slices.SortFunc(next.Conditions, byOrder)
+	next.Phase = phaseOf(next.Conditions)
+	next.Reason, next.Message = why(&next)
+	return next
+}
+
+// ForeignMessage explains a pod of a life that the job never had, and how to go on. The operator cannot decide which of the pods
+// belong to the job. A job without a status was most likely restored from a backup beside its pods.
+func ForeignMessage(s *state.Snapshot, pod string) string {
+	job := s.Job
+	if job.Status.StartTime != nil {
+		return fmt.Sprintf("The operator did not create pod %s, whose life this job never had: another client created it in the job's name. The job waits until the pod is deleted: "+
+			"kubectl delete pod %s --namespace %s", pod, pod, job.Namespace)
 	}
+	latest := 0
+	for i := range s.Pods {
+		latest = max(latest, s.Pods[i].Life.Attempt)
+	}
+	return fmt.Sprintf("The job has no status but has pods, such as %s: it was restored without its status, or another client created the pods. The job waits "+
+		"until they are deleted: kubectl delete pods --namespace %s --selector %s=%s. To number attempts after their checkpoints, first run: "+
+		"kubectl annotate trainingjob %s --namespace %s %s=%d",
+		pod, job.Namespace, v1alpha1.LabelJobUID, job.UID, job.Name, job.Namespace, v1alpha1.AnnotationFirstAttempt, latest+1)
 }

@@ -17,29 +17,15 @@ import (
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
-// Placement is what the new pods of one plan have in common besides their job.
-type Placement struct {
-	// Avoided are the nodes to which the pods prefer all others.
-	Avoided []string
-	// Excluded are the nodes on which they cannot run now.
-	Excluded []string
-	// Gang is the scheduler of the job's pod group.
-	Gang v1alpha1.Gang
-}
-
-func placement(s *state.Snapshot, v *policy.Verdict) *Placement {
-	return &Placement{Avoided: v.Avoided, Excluded: nodes.Lost(s), Gang: s.Gang.Scheduler}
-}
-
 // createPods creates the missing pods, the leader's first where the others need it. It stops just above the limit of one plan.
 func createPods(s *state.Snapshot, v *policy.Verdict, missing []*state.Replica) []Step {
 	var steps []Step
-	placement, leader := placement(s, v), state.Leader(&s.Job.Spec)
+	common := &Placement{Avoided: v.Avoided, Excluded: nodes.Lost(s), Gang: s.Gang.Scheduler}
 	// if not all pods fit, the leader must; a gang's minimum ensures that itself
 	leads := s.Job.Spec.Elastic != nil && !s.IsGang()
 	for _, r := range missing[:min(len(missing), maxPodWrites+1)] {
-		create := CreatePod{Name: state.PodName(s.Job.Name, r.Slot, r.Life), Slot: r.Slot, Life: r.Life, Placement: placement}
-		if leads && r.Slot == leader {
+		create := CreatePod{Name: state.PodName(s.Job.Name, r.Slot, r.Life), Slot: r.Slot, Life: r.Life, Placement: common}
+		if leads && r.Slot == state.Leader(&s.Job.Spec) {
 			create.Stage = Prerequisites
 		}
 		steps = append(steps, create)
@@ -104,4 +90,47 @@ func deleteOfWellNodes(s *state.Snapshot) (steps []Step, wake time.Time) {
 		}
 	}
 	return steps, wake
+}
+
+// nextAttempt returns when the present attempt may begin, after a whole-job restart; zero if at once.
+func nextAttempt(s *state.Snapshot) time.Time {
+	if next := s.Job.Status.NextStartTime; next != nil {
+		return next.Time
+	}
+	return time.Time{}
+}
+
+// due returns the missing replicas whose lives may begin now.
+func due(s *state.Snapshot) []*state.Replica {
+	if s.Now.Before(nextAttempt(s)) || !s.AttemptMayBegin() {
+		return nil
+	}
+	return slices.DeleteFunc(missing(s), func(r *state.Replica) bool { return s.Now.Before(s.NextStart(r.Slot)) })
+}
+
+// nextLife returns when the next missing replica that waits may begin its life; zero if none waits.
+func nextLife(s *state.Snapshot) time.Time {
+	var next time.Time
+	for _, r := range missing(s) {
+		if start := s.NextStart(r.Slot); s.Now.Before(start) {
+			next = state.Earliest(next, start)
+		}
+	}
+	return next
+}
+
+// missing returns the replicas that need a pod, have none, and whose old pod can no longer act. A life whose pod is gone never
+// runs again: its restart may only be delayed.
+func missing(s *state.Snapshot) []*state.Replica {
+	var list []*state.Replica
+	for r := range s.Replicas() {
+		if r.State == state.Missing && !r.FormerCanAct {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+func isIncomplete(s *state.Snapshot) bool {
+	return !s.HasService || len(due(s)) > 0
 }

@@ -13,7 +13,16 @@ import (
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
-// nextStatus returns the status after the verdict: what was observed, counted and is true now.
+// nextStatus returns the status after the verdict: what was observed, counted and is true now. A part that is made from another one comes after it:
+//
+//	observe        counts of replicas         for beginLives and writeMemory
+//	setTimes       when the job started       from the conditions as read
+//	setProgress    the latest report          for beginLives: a resumption forgets the step
+//	beginLives     the attempt and the lives  for setFirstPod, answerRequest, setRestartMethod, setConditions and setRedoStep
+//	setConditions  the conditions             for setRunningSeconds, phaseOf, why, readyOf and setLostSeconds
+//	writeMemory    the lives as text          for beginsLives, and so for the number of lives
+//
+// setLostSeconds and setRenewal come last, because they depend on whether anything else changes.
 func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus {
 	next := *s.Job.Status.DeepCopy()
 	setShape(s, &next, v)
@@ -29,9 +38,7 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 		answerRequest(s, &next, memory, v)
 		setRestartMethod(s, &next, v)
 		next.CheckpointRequest = v.Asked
-		next.LastFailure, next.Incidents, next.AvoidedNodes = v.Accounts.LastFailure, v.Accounts.Incidents, v.Accounts.AvoidedNodes
-		next.ChargedRestarts, next.Budgets, next.Memory.Charges = v.Accounts.ChargedRestarts, v.Accounts.Budgets, v.Accounts.Charges
-		next.Memory.RestartsWithoutProgress, next.Memory.NodeFailures = v.Accounts.RestartsWithoutProgress, v.Accounts.NodeFailures
+		take(&next, &v.Accounts)
 		setConditions(s, &next, v)
 		setRunningSeconds(s, &next, v)
 		setRedoStep(s, &next)
@@ -54,6 +61,12 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 		setRenewal(s, &next)
 	}
 	return next
+}
+
+// take records the accounts of restarts.
+func take(next *v1alpha1.TrainingJobStatus, a *policy.Accounts) {
+	next.LastFailure, next.Incidents, next.AvoidedNodes, next.ChargedRestarts, next.Budgets = a.LastFailure, a.Incidents, a.AvoidedNodes, a.ChargedRestarts, a.Budgets
+	next.Memory.Charges, next.Memory.RestartsWithoutProgress, next.Memory.NodeFailures = a.Charges, a.RestartsWithoutProgress, a.NodeFailures
 }
 
 // setShape records the part of the spec that only a suspended job may change, once no pods with another part are left. It waits

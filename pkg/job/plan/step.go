@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
@@ -150,4 +151,42 @@ func (s DeletePod) String() string {
 		return "delete " + s.Name + " by force: " + s.Why
 	}
 	return "delete " + s.Name + ": " + s.Why
+}
+
+// Placement is what the new pods of one plan have in common besides their job.
+type Placement struct {
+	// Avoided are the nodes to which the pods prefer all others.
+	Avoided []string
+	// Excluded are the nodes on which they cannot run now.
+	Excluded []string
+	// Gang is the scheduler of the job's pod group.
+	Gang v1alpha1.Gang
+}
+
+// maxPodWrites is the most pod writes that a plan holds. A reconcile with more would occupy its worker for minutes, and would not
+// see what happens to the existing pods meanwhile.
+const maxPodWrites = 2000
+
+// firstWrites returns the first steps, with at most maxPodWrites writes to pods. The next plan holds the others.
+func firstWrites(steps []Step) []Step {
+	var first []Step
+	writes := 0
+	for _, step := range steps {
+		if isPodWrite(step) {
+			writes++
+		}
+		if !isPodWrite(step) || writes <= maxPodWrites {
+			first = append(first, step)
+		}
+	}
+	return first
+}
+
+func isPodWrite(step Step) bool {
+	switch step.(type) {
+	case CreatePod, RestartPod, AskPod, FencePod, DeletePod:
+		return true
+	default:
+		return false
+	}
 }

@@ -10,6 +10,13 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
+// The least time between two writes of a status with no urgent change, and with no change but the training's step. Thousands of
+// jobs renew their Leases all the time.
+const (
+	recordEvery     = 3 * time.Second
+	recordStepEvery = time.Minute
+)
+
 // changesLives reports whether next begins or ends a life, a suspension or the job. Its steps must then wait until next is
 // written.
 func changesLives(was, next *v1alpha1.TrainingJobStatus) bool {

@@ -16,6 +16,14 @@ import (
 // and the first that delays the ruling wins.
 var holds = []func(*state.Snapshot, *Ruling) (held *Ruling, until time.Time){waitForStart, waitForPeers, waitForKubelet, waitForLoss, waitForCheckpoint}
 
+// holdUntil returns the ruling that holds the one on the failure until then, and why; nil once the time has passed.
+func holdUntil(s *state.Snapshot, until time.Time, f *v1alpha1.Failure, why string) (*Ruling, time.Time) {
+	if !s.Now.Before(until) {
+		return nil, time.Time{}
+	}
+	return &Ruling{Kind: Hold, Reason: v1alpha1.ReasonRestartHeld, Message: failure.WithMessage(f, failure.Describe(f)+"; "+why)}, until
+}
+
 // waitForStart holds a restart while another member of the attempt is still starting. Impatient ranks must not end an attempt
 // that never ran: a slow image would restart the job for ever. The wait ends at startupDeadlineSeconds, or when a user requests a
 // restart.
@@ -68,12 +76,7 @@ func waitForPeers(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.T
 	if !isTeardown && !failure.MayBeFollower(f) {
 		return nil, time.Time{}
 	}
-	until = exitedAt(s, f).Add(gatherFor + failure.LateCulprit(f))
-	if !s.Now.Before(until) {
-		return nil, time.Time{}
-	}
-	return &Ruling{Kind: Hold, Reason: v1alpha1.ReasonRestartHeld, Message: failure.WithMessage(f, fmt.Sprintf(
-		"%s; the job waits a moment for the exits of its peers.", failure.Describe(f)))}, until
+	return holdUntil(s, exitedAt(s, f).Add(gatherFor+failure.LateCulprit(f)), f, "the job waits a moment for the exits of its peers.")
 }
 
 // exitedAt returns the second in which the failed replica exited by the clock of its node, or, if that is not one of the last seconds before the
@@ -112,8 +115,7 @@ func waitForKubelet(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time
 	if r == nil {
 		return nil, time.Time{}
 	}
-	return &Ruling{Kind: Hold, Reason: v1alpha1.ReasonRestartHeld, Message: failure.WithMessage(ruling.Failure, fmt.Sprintf(
-		"%s; the job waits a moment for the kubelet to report why %s ended.", failure.Describe(ruling.Failure), r.Slot))}, r.Pod.EndSeen.Add(explainedWithin)
+	return holdUntil(s, r.Pod.EndSeen.Add(explainedWithin), ruling.Failure, fmt.Sprintf("the job waits a moment for the kubelet to report why %s ended.", r.Slot))
 }
 
 // isUnexplained reports whether the kubelet has yet to report the rest of the pod's end: how its containers ended, after it called the pod Failed; or
@@ -134,11 +136,7 @@ func waitForLoss(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.Ti
 		return nil, time.Time{}
 	}
 	until = exitedAt(s, f).Add(state.IncidentWindow(&s.Job.Spec))
-	if !s.Now.Before(until) {
-		return nil, time.Time{}
-	}
-	return &Ruling{Kind: Hold, Reason: v1alpha1.ReasonRestartHeld, Message: failure.WithMessage(f, fmt.Sprintf(
-		"%s; the job fails at %s UTC unless the loss of a node explains it.", failure.Describe(f), until.UTC().Format(time.TimeOnly)))}, until
+	return holdUntil(s, until, f, fmt.Sprintf("the job fails at %s UTC unless the loss of a node explains it.", until.UTC().Format(time.TimeOnly)))
 }
 
 // waitForCheckpoint holds a restart of the whole job while all ranks can save a checkpoint, for example after pods were evicted.

@@ -35,22 +35,21 @@ type rule func(*state.Snapshot) (ruling *Ruling, wake time.Time)
 // Judge returns the verdict on the snapshot.
 func Judge(s *state.Snapshot) Verdict {
 	ruling, wake := firstRuling(s)
-	v := Verdict{Ruling: ruling, Wake: wake, Facts: Facts{
-		Avoided:       nodes.NotPreferred(s),
-		BlocksRunning: blocksRunning(s),
-		NotRunning:    notRunning(s),
-		Stalled:       whyStalled(s),
-		Unread:        whyUnread(s),
-		Accounts:      accountsOf(s),
-	}}
-	if v.Kind == Final {
-		return v
+	return Verdict{Ruling: ruling, Facts: factsOf(s, &ruling), Wake: wake}
+}
+
+// factsOf returns the facts beside the ruling. A final result has none: nothing changes what the status shows.
+func factsOf(s *state.Snapshot, ruling *Ruling) Facts {
+	if ruling.Kind == Final {
+		return Facts{}
 	}
-	v.GivenUp, v.Hastened = givenUp(s, v.Restarts), hastened(s)
-	v.Calm, v.Settled = budget.CalmSlots(s)
-	v.Amendments = failure.Explain(s, v.Restarts)
-	v.Accounts = nextAccounts(s, &v)
-	return v
+	amendments := failure.Explain(s, ruling.Restarts)
+	calm, settled := budget.CalmSlots(s)
+	return Facts{
+		Amendments: amendments, GivenUp: givenUp(s, ruling.Restarts), Hastened: hastened(s), Calm: calm, Settled: settled,
+		Accounts: nextAccounts(s, ruling, amendments), Avoided: nodes.NotPreferred(s),
+		BlocksRunning: blocksRunning(s), NotRunning: notRunning(s), Stalled: whyStalled(s), Unread: whyUnread(s),
+	}
 }
 
 // firstRuling applies the rules in their order until one rules. wake is when to judge again without another event.

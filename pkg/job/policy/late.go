@@ -16,10 +16,7 @@ func late(s *state.Snapshot) (*Ruling, time.Time) {
 		return nil, time.Time{}
 	}
 	deadline := startupDeadline(s)
-	switch {
-	case deadline.IsZero():
-		return nil, time.Time{}
-	case s.Now.Before(deadline):
+	if deadline.IsZero() || s.Now.Before(deadline) {
 		return nil, deadline
 	}
 	message := fmt.Sprintf("not running %d s after the start of the attempt", *s.Job.Spec.RunPolicy.StartupDeadlineSeconds)

@@ -10,39 +10,53 @@ import (
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
-// restart returns the ruling on failures that need a restart. A fatal failure, or one beyond its budget, fails the job.
+// restart returns the ruling on failures that need a restart: they restart, or the first that may not fails the job.
 func restart(s *state.Snapshot, incidents []failure.Incident) *Ruling {
 	for n := range incidents {
+		if forbidden := mayRestart(s, &incidents[n]); forbidden != nil {
+			return forbidden
+		}
 		incidents[n].Followers = followers(s, &incidents[n])
 	}
 	for n := range incidents {
-		incident := &incidents[n]
-		if failure.IsFatal(*incident) {
-			return failFatally(s, incident)
-		}
-		if isStuck(s, &incident.Incident) {
-			return fail(&incident.Failure, v1alpha1.ReasonNoProgress, fmt.Sprintf("%s, and recovery.noProgressLimit (%d) restarts in a row have not brought the training beyond step %d.",
-				failure.Describe(&incident.Failure), noProgressLimit(s), s.RecordedStep()))
-		}
-		incident.InRow, incident.NextStart = budget.Backoff(s, incident)
-		if incident.Joins != nil {
-			incident.Message = joinMessage(incident)
-			continue
-		}
-		name := budget.Of(&s.Job.Spec, incident)
-		number, limit := budget.Number(s, incident), budget.Limit(&s.Job.Spec, name)
-		if number > limit {
-			return fail(&incident.Failure, v1alpha1.ReasonMaxRestartsExceeded, fmt.Sprintf("%s and %s is used up.%s",
-				failure.Describe(&incident.Failure), budget.Describe(name, limit), failure.Hint(&s.Job.Spec, &incident.Failure)))
-		}
-		incident.Followers += failure.Joined(incidents, &incident.Incident)
-		incident.Message = restartMessage(s, incident, number, limit)
+		describe(s, incidents, n)
 	}
 	begun := slices.IndexFunc(incidents, func(incident failure.Incident) bool { return incident.Joins == nil })
 	first := &incidents[max(begun, 0)]
 	return &Ruling{
 		Kind: Restart, Reason: restartReason(&first.Failure), Message: first.Message, Failure: &first.Failure, Restarts: incidents, Asked: keptRequest(s, incidents),
 	}
+}
+
+// mayRestart returns nil if the incident may restart its replicas. Otherwise it returns the ruling that fails the job: the failure is fatal, restarts
+// bring no progress, or the budget is used up.
+func mayRestart(s *state.Snapshot, incident *failure.Incident) *Ruling {
+	name := budget.Of(&s.Job.Spec, incident)
+	limit := budget.Limit(&s.Job.Spec, name)
+	switch f := &incident.Failure; {
+	case failure.IsFatal(*incident):
+		return failFatally(s, incident)
+	case isStuck(s, &incident.Incident):
+		return fail(f, v1alpha1.ReasonNoProgress, fmt.Sprintf("%s, and recovery.noProgressLimit (%d) restarts in a row have not brought the training beyond step %d.",
+			failure.Describe(f), noProgressLimit(s), s.RecordedStep()))
+	case budget.Number(s, incident) > limit:
+		return fail(f, v1alpha1.ReasonMaxRestartsExceeded, fmt.Sprintf("%s and %s is used up.%s",
+			failure.Describe(f), budget.Describe(name, limit), failure.Hint(&s.Job.Spec, f)))
+	default:
+		return nil
+	}
+}
+
+// describe completes one of the incidents that restart: with its back-off, the replicas that restart as part of it, and its message.
+func describe(s *state.Snapshot, incidents []failure.Incident, n int) {
+	incident := &incidents[n]
+	incident.InRow, incident.NextStart = budget.Backoff(s, incident)
+	if incident.Joins != nil {
+		incident.Message = joinMessage(incident)
+		return
+	}
+	incident.Followers += failure.Joined(incidents, &incident.Incident)
+	incident.Message = restartMessage(s, incident)
 }
 
 // restartForTime returns the ruling on a deadline that has passed. No replica has failed by itself. A rule may restart less for a hang: the time of
@@ -71,8 +85,8 @@ func failFatally(s *state.Snapshot, incident *failure.Incident) *Ruling {
 	policy := s.Job.Spec.ReplicaSpecs[incident.Role].RestartPolicy
 	switch {
 	case incident.FailedBy != nil:
-		rule := failure.RuleText(s.Job, *incident.FailedBy)
-		return fail(&incident.Failure, v1alpha1.ReasonFailJobRule, fmt.Sprintf("%s, and %s fails the job.", failure.Describe(&incident.Failure), rule))
+		text := failure.RuleText(s.Job, *incident.FailedBy)
+		return fail(&incident.Failure, v1alpha1.ReasonFailJobRule, fmt.Sprintf("%s, and %s fails the job.", failure.Describe(&incident.Failure), text))
 	case policy == v1alpha1.RestartNever:
 		return fail(&incident.Failure, v1alpha1.ReasonFatalExit, failure.Describe(&incident.Failure)+", which restartPolicy Never does not restart.")
 	default:

@@ -6,15 +6,16 @@ import (
 	"strings"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/budget"
 	"github.com/trainingjob/operator/pkg/job/failure"
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // restartMessage describes the incident: what broke, who follows, what it costs.
-func restartMessage(s *state.Snapshot, incident *failure.Incident, number, limit int32) string {
+func restartMessage(s *state.Snapshot, incident *failure.Incident) string {
 	charge, follow := "not charged", ""
 	if incident.Charged {
-		charge = fmt.Sprintf("restart %d of %d", number, limit)
+		charge = fmt.Sprintf("restart %d of %d", budget.Number(s, incident), budget.Limit(&s.Job.Spec, budget.Of(&s.Job.Spec, incident)))
 	}
 	if incident.Followers > 0 {
 		follow = fmt.Sprintf(", %d more follow", incident.Followers)

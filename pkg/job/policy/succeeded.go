@@ -2,7 +2,6 @@ package policy
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -30,17 +29,14 @@ func succeeded(s *state.Snapshot) (*Ruling, time.Time) {
 	if done == nil || open && policy != v1alpha1.SuccessAnyWorker {
 		return nil, time.Time{}
 	}
+	ruling := &Ruling{Kind: Succeed, Reason: v1alpha1.ReasonLeaderSucceeded, Message: done.Slot.String() + " leads the job and exited with code 0."}
 	switch policy {
 	case v1alpha1.SuccessAllWorkers:
-		return &Ruling{Kind: Succeed, Reason: v1alpha1.ReasonAllWorkersSucceeded,
-			Message: "The leader and all workers exited with code 0."}, time.Time{}
+		ruling.Reason, ruling.Message = v1alpha1.ReasonAllWorkersSucceeded, "The leader and all workers exited with code 0."
 	case v1alpha1.SuccessAnyWorker:
-		return &Ruling{Kind: Succeed, Reason: v1alpha1.ReasonAnyWorkerSucceeded,
-			Message: fmt.Sprintf("%s exited with code 0.", done.Slot)}, time.Time{}
-	default:
-		return &Ruling{Kind: Succeed, Reason: v1alpha1.ReasonLeaderSucceeded,
-			Message: fmt.Sprintf("%s leads the job and exited with code 0.", done.Slot)}, time.Time{}
+		ruling.Reason, ruling.Message = v1alpha1.ReasonAnyWorkerSucceeded, done.Slot.String()+" exited with code 0."
 	}
+	return ruling, time.Time{}
 }
 
 // lacksWork reports whether the replica is a worker of an elastic collective that has not run; a quota may refuse its pod. Once minReplicas others

@@ -29,10 +29,7 @@ func unplaced(s *state.Snapshot) (*Ruling, time.Time) {
 		return nil, time.Time{}
 	}
 	deadline := sinceBegin(s, *timeout)
-	switch {
-	case deadline.IsZero():
-		return nil, time.Time{}
-	case s.Now.Before(deadline):
+	if deadline.IsZero() || s.Now.Before(deadline) {
 		return nil, deadline
 	}
 	message := whyUnplaced(s, waits)

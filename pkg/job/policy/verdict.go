@@ -81,3 +81,22 @@ type Facts struct {
 	// Unread is why the operator has not been able to read the training's page for that long; empty if it has.
 	Unread string
 }
+
+// Accounts is what the status keeps of restarts.
+type Accounts struct {
+	// LastFailure is the failure behind the latest restart or the job's end; nil if there was none.
+	LastFailure *v1alpha1.Failure
+	// Incidents are the latest ones, newest first.
+	Incidents []v1alpha1.Incident
+	// Charges are the restarts charged to each budget, ChargedRestarts how many were in all, Budgets how much is used up.
+	Charges         []v1alpha1.Charges
+	ChargedRestarts int32
+	Budgets         []v1alpha1.Budget
+	// Until is when the oldest charge stops to count; zero if none counts, or the job has ended.
+	Until time.Time
+	// NodeFailures are the failures that count against nodes, AvoidedNodes the nodes that new pods avoid from now on.
+	NodeFailures []v1alpha1.NodeFailures
+	AvoidedNodes []v1alpha1.AvoidedNode
+	// RestartsWithoutProgress is the number of charged restarts of the whole job since the last newer step.
+	RestartsWithoutProgress int32
+}

@@ -75,7 +75,9 @@ func (c *Checker) checkExcluded(pod *corev1.Pod, node *corev1.Node, d *operator.
 func hasLostTouch(d *operator.Decision) bool {
 	all, off := d.Process.Cache.List(server.Nodes), 0
 	for _, o := range all {
-		if slices.ContainsFunc(o.(*corev1.Node).Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue }) {
+		if slices.ContainsFunc(o.(*corev1.Node).Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
+		}) {
 			off++
 		}
 	}

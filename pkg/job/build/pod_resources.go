@@ -60,10 +60,8 @@ func Requests(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role) corev1.Resourc
 
 // requests returns the requests of the container. A limit without a request counts as a request.
 func requests(c *corev1.Container) corev1.ResourceList {
-	own := maps.Clone(c.Resources.Limits)
-	if own == nil {
-		own = corev1.ResourceList{}
-	}
+	own := corev1.ResourceList{}
+	maps.Copy(own, c.Resources.Limits)
 	maps.Copy(own, c.Resources.Requests)
 	return own
 }

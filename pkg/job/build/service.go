@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -21,9 +20,7 @@ func Service(job *v1alpha1.TrainingJob, ports []int32) *corev1.Service {
 		own = append(own, corev1.ServicePort{Name: fmt.Sprintf("tcp-%d", number), Port: number, Protocol: corev1.ProtocolTCP, AppProtocol: ptr.To("tcp")})
 	}
 	return &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: job.Name, Namespace: job.Namespace, Labels: JobLabels(job), OwnerReferences: Owners(job),
-		},
+		ObjectMeta: metaOf(job, job.Name),
 		Spec: corev1.ServiceSpec{
 			ClusterIP: corev1.ClusterIPNone,
 			// ranks look each other up before they are ready, so no init container has to wait for DNS
@@ -51,11 +48,11 @@ func DeclaredPorts(job *v1alpha1.TrainingJob) []int32 {
 	return ports
 }
 
-// Group returns the pod group as the present attempt's own.
-func Group(job *v1alpha1.TrainingJob, group state.Object) state.Object {
-	group.SetName(state.GroupNameOf(job))
-	group.SetNamespace(job.Namespace)
-	group.SetLabels(JobLabels(job))
-	group.SetOwnerReferences(Owners(job))
-	return group
+// Address returns the DNS name of a slot, the same in every life: "<job>-<role>-<index>.<job>.<namespace>.svc", or only its first part if each
+// replica has a Service of its own.
+func Address(job *v1alpha1.TrainingJob, slot state.Slot) string {
+	if state.HasReplicaServices(job) {
+		return state.HostName(job.Name, slot)
+	}
+	return state.HostName(job.Name, slot) + "." + job.Name + "." + job.Namespace + ".svc"
 }

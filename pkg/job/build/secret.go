@@ -2,7 +2,6 @@ package build
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -70,11 +69,9 @@ LogLevel ERROR
 // that ssh knows each host although no pod had a key before it was created.
 func SSHSecret(job *v1alpha1.TrainingJob, key SSHKey) *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: state.SSHSecretName(job), Namespace: job.Namespace, Labels: JobLabels(job), OwnerReferences: Owners(job),
-		},
-		Type:      corev1.SecretTypeSSHAuth,
-		Immutable: ptr.To(true),
+		ObjectMeta: metaOf(job, state.SSHSecretName(job)),
+		Type:       corev1.SecretTypeSSHAuth,
+		Immutable:  ptr.To(true),
 		Data: map[string][]byte{
 			corev1.SSHAuthPrivateKey: key.Private,
 			sshPublicKey:             key.Public,

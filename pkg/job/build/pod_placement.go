@@ -89,9 +89,18 @@ func KeepNear(pod *corev1.Pod, job *v1alpha1.TrainingJob, topology *v1alpha1.Top
 	if topology == nil {
 		return
 	}
-	near(pod, topology, &metav1.LabelSelector{MatchLabels: map[string]string{
-		v1alpha1.LabelJobUID: string(job.UID), v1alpha1.LabelAttempt: pod.Labels[v1alpha1.LabelAttempt],
-	}, MatchExpressions: inDomain(job)})
+	pod.Spec.Affinity = cmp.Or(pod.Spec.Affinity, &corev1.Affinity{})
+	pod.Spec.Affinity.PodAffinity = cmp.Or(pod.Spec.Affinity.PodAffinity, &corev1.PodAffinity{})
+	affinity, term := pod.Spec.Affinity.PodAffinity, corev1.PodAffinityTerm{TopologyKey: topology.Key, LabelSelector: &metav1.LabelSelector{
+		MatchLabels:      map[string]string{v1alpha1.LabelJobUID: string(job.UID), v1alpha1.LabelAttempt: pod.Labels[v1alpha1.LabelAttempt]},
+		MatchExpressions: inDomain(job),
+	}}
+	if topology.Mode == v1alpha1.TopologyRequired {
+		affinity.RequiredDuringSchedulingIgnoredDuringExecution = append(affinity.RequiredDuringSchedulingIgnoredDuringExecution, term)
+		return
+	}
+	affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(affinity.PreferredDuringSchedulingIgnoredDuringExecution,
+		corev1.WeightedPodAffinityTerm{Weight: preferNear, PodAffinityTerm: term})
 }
 
 // inDomain selects the pods of the job's roles that are to be near each other; nothing is selected by if all are.
@@ -107,16 +116,4 @@ func inDomain(job *v1alpha1.TrainingJob) []metav1.LabelSelectorRequirement {
 		return nil
 	}
 	return []metav1.LabelSelectorRequirement{{Key: v1alpha1.LabelRole, Operator: metav1.LabelSelectorOpIn, Values: names}}
-}
-
-func near(pod *corev1.Pod, topology *v1alpha1.Topology, peers *metav1.LabelSelector) {
-	pod.Spec.Affinity = cmp.Or(pod.Spec.Affinity, &corev1.Affinity{})
-	pod.Spec.Affinity.PodAffinity = cmp.Or(pod.Spec.Affinity.PodAffinity, &corev1.PodAffinity{})
-	affinity, term := pod.Spec.Affinity.PodAffinity, corev1.PodAffinityTerm{TopologyKey: topology.Key, LabelSelector: peers}
-	if topology.Mode == v1alpha1.TopologyRequired {
-		affinity.RequiredDuringSchedulingIgnoredDuringExecution = append(affinity.RequiredDuringSchedulingIgnoredDuringExecution, term)
-		return
-	}
-	affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(affinity.PreferredDuringSchedulingIgnoredDuringExecution,
-		corev1.WeightedPodAffinityTerm{Weight: preferNear, PodAffinityTerm: term})
 }
