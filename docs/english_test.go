@@ -92,6 +92,39 @@ func TestGoHasNoForbiddenPhrase(t *testing.T) {
 	}
 }
 
+// mostRelative is how many words in a thousand of the comments of Go may be "that" or "which": each makes a reader hold one sentence inside another.
+const mostRelative = 28
+
+func TestCommentsOfGoHaveFewRelativeClauses(t *testing.T) {
+	all, relative := 0, 0
+	for _, folder := range []string{"../apis", "../pkg", "../cmd"} {
+		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "zz_generated") {
+				return err
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+			if err != nil {
+				return err
+			}
+			for _, group := range file.Comments {
+				for _, word := range aWord.FindAllString(group.Text(), -1) {
+					all++
+					if word = strings.ToLower(word); word == "that" || word == "which" {
+						relative++
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if t.Logf("%d of %d words", relative, all); all < 50_000 || 1000*relative > mostRelative*all {
+		t.Errorf("%d of %d words are \"that\" or \"which\", want at most %d in a thousand", relative, all, mostRelative)
+	}
+}
+
 // Comments of the examples and of the manifests.
 func TestYAMLHasNoForbiddenPhrase(t *testing.T) {
 	comment := regexp.MustCompile(`(?m)(^|\s)#(.*)$`)
