@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/advice"
 	"github.com/trainingjob/operator/pkg/cli/nearest"
 	"github.com/trainingjob/operator/pkg/cli/story"
 	"github.com/trainingjob/operator/pkg/job/state"
@@ -65,7 +66,7 @@ func cannotRestart(job *v1alpha1.TrainingJob) error {
 	case isFinished(job):
 		return fmt.Errorf("%s has finished (%s), and a job that has finished does not start again: submit it as another job", nameOf(job), job.Status.Phase)
 	case job.Spec.IsSuspended():
-		return fmt.Errorf("%s is suspended: start it with kubectl tj resume %s", nameOf(job), nameOf(job))
+		return fmt.Errorf("%s is suspended: start it with %s", nameOf(job), advice.Of(job, "").Command(advice.Resume))
 	case job.Spec.IsDispatched():
 		return fmt.Errorf("%s runs in cluster %s, and restarts there: use kubectl tj restart with the --context of that cluster", job.Name, state.ClusterOf(job))
 	case job.Spec.IsManagedElsewhere():
@@ -103,7 +104,7 @@ func restartOf(v *story.View, replica []string) (*restart, error) {
 		return nil, unknownReplica(job.Name, replica[0], names)
 	}
 	if !canRestart {
-		return nil, fmt.Errorf("%s has succeeded, and is not restarted: see kubectl tj status %s", strings.Join(append([]string{job.Name}, replica...), " "), job.Name)
+		return nil, fmt.Errorf("%s has succeeded, and is not restarted: see %s", strings.Join(append([]string{job.Name}, replica...), " "), advice.Of(job, "").Command(advice.Status))
 	}
 	return r, nil
 }

@@ -62,7 +62,6 @@ each change. Its exit status is then the job's: 0 for success.`,
 				return err
 			}
 			v := &story.View{Job: c.asQueued(cmd.Context(), job), Pods: pods, Local: t.local, Now: t.now()}
-			v.Localize()
 			text, err := t.statusText(v, o)
 			fmt.Fprint(t.Out, text)
 			return err
@@ -140,7 +139,6 @@ func (t *tool) watchStatus(ctx context.Context, c *connection, job *v1alpha1.Tra
 	}
 	return w.each(ctx, repaint, func(scene logs.Scene) (bool, error) {
 		v := &story.View{Job: c.asQueued(ctx, scene.Job), Pods: scene.Pods, Local: t.local, Now: t.now()}
-		v.Localize()
 		if err := show(v); err != nil {
 			return true, err
 		}

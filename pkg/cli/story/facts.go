@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/advice"
 	"github.com/trainingjob/operator/pkg/job/failure"
 	"github.com/trainingjob/operator/pkg/job/nodes"
 	"github.com/trainingjob/operator/pkg/job/state"
@@ -30,8 +31,8 @@ func failureFacts(v *View) []string {
 		facts = append(facts, Count(f.Alike, "more replica")+" broke in the same second in the same way: which was first is not known.")
 	}
 	if others := endedBeside(v, f); len(others) > 0 {
-		facts = append(facts, fmt.Sprintf("%s ended by themselves at about the same time, and their logs are kept: kubectl tj logs -n %s %s --attempt %d",
-			strings.Join(others, ", "), v.Job.Namespace, v.Job.Name, f.Attempt))
+		facts = append(facts, fmt.Sprintf("%s ended by themselves at about the same time, and their logs are kept: %s",
+			strings.Join(others, ", "), v.reader().Command(advice.Logs, fmt.Sprintf("--attempt %d", f.Attempt))))
 	}
 	if n := slices.IndexFunc(v.Job.Status.Incidents, func(i v1alpha1.Incident) bool { return failure.IsFailure(i.Cause) }); n >= 0 && !isTrue(v.Job, v1alpha1.ConditionFailed) {
 		i := &v.Job.Status.Incidents[n]

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/advice"
 	"github.com/trainingjob/operator/pkg/job/failure"
 	"github.com/trainingjob/operator/pkg/job/state"
 )
@@ -28,6 +29,20 @@ type View struct {
 	// IsStopped is whether a local run was stopped before the job had finished.
 	IsStopped bool
 	Now       time.Time
+}
+
+// reader returns whom advice about the job is for.
+func (v *View) reader() advice.Reader { return advice.Of(v.Job, v.Local) }
+
+// Name is how kubectl tj names the job: with the kind of the Kubeflow job, if it serves one.
+func (v *View) Name() string { return v.reader().Name() }
+
+// queue returns the queue in which the job waits. Of a job that serves a Kubeflow job, the Kubeflow job waits.
+func (v *View) queue() string {
+	if v.Served != nil {
+		return v.Served.GetLabels()[v1alpha1.LabelQueue]
+	}
+	return state.QueueOf(v.Job)
 }
 
 // Observed returns what there is to see of the job and its pods. Nodes, which few users may read, are left out.

@@ -47,11 +47,7 @@ func Why(v *View) (Explanation, error) {
 		return Explanation{}, err
 	}
 	facts := slices.Concat(failureFacts(v), kubeletFacts(v), replicaFacts(s), waitFacts(v, s), budgetFacts(v), nodeFacts(v), eventFacts(v))
-	for i := range facts {
-		facts[i] = Locally(facts[i], v.Local)
-	}
-	words := Locally(v.inFieldsOfKubeflow(sentence(v)), v.Local)
-	return Explanation{Sentence: state.Printable(words), Facts: printable(facts), Next: printable(next(v, s))}, nil
+	return Explanation{Sentence: state.Printable(sentence(v)), Facts: printable(facts), Next: printable(next(v, s))}, nil
 }
 
 func printable(lines []string) []string {

@@ -33,7 +33,7 @@ func restart(s *state.Snapshot, incidents []failure.Incident) *Ruling {
 		number, limit := budget.Number(s, incident), budget.Limit(&s.Job.Spec, name)
 		if number > limit {
 			return fail(&incident.Failure, v1alpha1.ReasonMaxRestartsExceeded, fmt.Sprintf("%s and %s is used up.%s",
-				failure.Describe(&incident.Failure), budget.Describe(name, limit), failure.Hint(&s.Job.Spec, &incident.Failure)))
+				failure.Describe(&incident.Failure), budget.Describe(name, limit), failure.Hint(s, &incident.Failure)))
 		}
 		incident.Followers += failure.Joined(incidents, &incident.Incident)
 		incident.Message = restartMessage(s, incident, number, limit)

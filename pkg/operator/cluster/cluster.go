@@ -107,6 +107,8 @@ type Options struct {
 	Pages Pages
 	// Silence finds silent nodes; nil finds none.
 	Silence Silence
+	// IsLocal is whether the jobs run without a cluster.
+	IsLocal bool
 	// Wake has a job reconciled soon; nil if there is only one.
 	Wake func(client.ObjectKey)
 	// Fence is where no page is read.
