@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,6 +90,16 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
+// find connects, and returns the job of that name.
+func (t *tool) find(ctx context.Context, name string) (*connection, *v1alpha1.TrainingJob, error) {
+	c, err := t.connect()
+	if err != nil {
+		return nil, nil, err
+	}
+	job, err := c.job(ctx, name)
+	return c, job, err
+}
+
 // job returns the job of that name, or the TrainingJob that serves the Kubeflow job pytorchjob/NAME. If there is none the error offers the
 // nearest name.
 func (c *connection) job(ctx context.Context, name string) (*v1alpha1.TrainingJob, error) {
@@ -107,14 +118,14 @@ func (c *connection) job(ctx context.Context, name string) (*v1alpha1.TrainingJo
 // unknown returns the error about a job that does not exist.
 func (c *connection) unknown(ctx context.Context, name string) error {
 	var jobs v1alpha1.TrainingJobList
+	text := fmt.Sprintf("there is no TrainingJob %s in namespace %s", name, c.namespace)
 	if err := c.kube.List(ctx, &jobs, client.InNamespace(c.namespace)); err != nil {
-		return fmt.Errorf("there is no TrainingJob %s in namespace %s", name, c.namespace)
+		return errors.New(text)
 	}
 	var names []string
 	for i := range jobs.Items {
 		names = append(names, jobs.Items[i].Name)
 	}
-	text := fmt.Sprintf("there is no TrainingJob %s in namespace %s", name, c.namespace)
 	switch near := nearest.Name(name, names); {
 	case near != "":
 		return fmt.Errorf("%s; did you mean %s?", text, near)

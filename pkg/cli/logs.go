@@ -56,11 +56,7 @@ and ends with the job. Its exit status is then the job's: 0 for success, else wh
 }
 
 func (t *tool) logs(ctx context.Context, name string, o *logFlags) error {
-	c, err := t.connect()
-	if err != nil {
-		return err
-	}
-	job, err := c.job(ctx, name)
+	c, job, err := t.find(ctx, name)
 	if err != nil {
 		return err
 	}

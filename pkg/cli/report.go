@@ -38,11 +38,7 @@ func (t *tool) report(ctx context.Context, name, output string) error {
 		return fmt.Errorf("the report is a page for a browser: write it to a file, %s > %s.html",
 			advice.Reader{Job: name, Folder: t.local}.Command(advice.Report), plainName(name))
 	}
-	c, err := t.connect()
-	if err != nil {
-		return err
-	}
-	job, err := c.job(ctx, name)
+	c, job, err := t.find(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -27,11 +27,7 @@ the whole job follows recovery.restartMethod: in place or with new pods. A named
 without it, the whole job restarts, and the output shows it.`,
 		Example: "  kubectl tj restart mnist\n  kubectl tj restart mnist worker-3 --reason 'its loader hangs'",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := t.connect()
-			if err != nil {
-				return err
-			}
-			job, err := c.job(cmd.Context(), args[0])
+			c, job, err := t.find(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

@@ -74,11 +74,7 @@ func (t *tool) stacks(ctx context.Context, name string, o *stackFlags) error {
 	if o.output != "" && o.output != "json" {
 		return fmt.Errorf("--output %q: write json", o.output)
 	}
-	c, err := t.connect()
-	if err != nil {
-		return err
-	}
-	job, err := c.job(ctx, name)
+	c, job, err := t.find(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -44,11 +44,7 @@ With --watch it goes on until the job has finished, as a table that stays in its
 each change. Its exit status is then the job's: 0 for success.`,
 		Example: "  kubectl tj status mnist\n  kubectl tj status mnist --watch",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := t.connect()
-			if err != nil {
-				return err
-			}
-			job, err := c.job(cmd.Context(), args[0])
+			c, job, err := t.find(cmd.Context(), args[0])
 			switch {
 			case err != nil:
 				return err

@@ -48,16 +48,15 @@ func (r Reader) Name() string { return strings.TrimPrefix(strings.ToLower(r.Kind
 // Command returns the command of the verb with its arguments; empty if the reader has no such command.
 func (r Reader) Command(verb Verb, args ...string) string {
 	call := verb.job
-	switch {
-	case r.Folder != "":
+	if r.Folder != "" {
 		call = verb.local
-	case r.Kind != "":
+	} else if r.Kind != "" {
 		call = verb.served
 	}
 	if call == "" {
 		return ""
 	}
-	return strings.TrimSpace(os.Expand(call, r.names().value) + " " + strings.Join(args, " "))
+	return strings.TrimSpace(fill(call, r.names()) + " " + strings.Join(args, " "))
 }
 
 // Text returns the advice for the reader, with the values of other names: the pod as $pod, its rank as $rank.
@@ -66,24 +65,19 @@ func (r Reader) Text(a Advice, others map[string]string) string {
 	maps.Copy(known, others)
 	for _, s := range a {
 		known["found"], known["field"] = s.found, s.Field
-		if known["do"] = r.Command(s.Verb, os.Expand(s.Args, known.value)); known["do"] != "" || s.Verb == (Verb{}) {
-			texts = append(texts, os.Expand(s.Text, known.value))
+		if known["do"] = r.Command(s.Verb, fill(s.Args, known)); known["do"] != "" || s.Verb == (Verb{}) {
+			texts = append(texts, fill(s.Text, known))
 		}
 	}
 	return strings.Join(texts, " ")
 }
 
-// names are the values of names in a text. A name without a value stays as it is.
-type names map[string]string
-
-func (n names) value(name string) string {
-	if value, isKnown := n[name]; isKnown {
-		return value
-	}
-	return "$" + name
+// fill puts the values of names into the text of a table.
+func fill(text string, values map[string]string) string {
+	return os.Expand(text, func(name string) string { return values[name] })
 }
 
-func (r Reader) names() names {
+func (r Reader) names() map[string]string {
 	place := ""
 	switch {
 	case r.Folder != "":
@@ -91,9 +85,8 @@ func (r Reader) names() names {
 	case r.Namespace != "":
 		place = "-n " + r.Namespace
 	}
-	return names{
-		"place": place, "job": strings.TrimSpace(place + " " + r.Name()), "name": r.Job, "Kind": r.Kind, "kind": strings.ToLower(cmp.Or(r.Kind, "tj")),
-	}
+	kind := strings.ToLower(cmp.Or(r.Kind, "tj"))
+	return map[string]string{"place": place, "job": strings.TrimSpace(place + " " + r.Name()), "name": r.Job, "Kind": r.Kind, "kind": kind}
 }
 
 // quoted returns the path as one word of a shell.

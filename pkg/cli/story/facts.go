@@ -3,6 +3,7 @@ package story
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -147,11 +148,7 @@ func waitsFor(r *state.Replica) string {
 
 // waitingFacts return each reason to wait once, the most frequent first.
 func waitingFacts(waits map[string][]*state.Replica) []string {
-	var reasons []string
-	for reason := range waits {
-		reasons = append(reasons, reason)
-	}
-	slices.SortFunc(reasons, func(a, b string) int {
+	reasons := slices.SortedFunc(maps.Keys(waits), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(waits[b]), len(waits[a])), cmp.Compare(a, b))
 	})
 	var facts []string

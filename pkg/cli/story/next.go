@@ -17,9 +17,13 @@ import (
 
 // next returns what to do now, best first.
 func next(v *View, s *state.Snapshot) []string {
-	r, names := v.reader(), v.names(s)
+	r, names, list := v.reader(), v.names(s), choose(v, s)
+	all := slices.Concat(list...)
+	if i := slices.IndexFunc(all, func(s advice.Sentence) bool { return s.Field != "" }); r.Kind != "" && i >= 0 {
+		list = append(list, advice.Lacking(all[i].Field))
+	}
 	var texts []string
-	for _, a := range v.withFields(choose(v, s)) {
+	for _, a := range list {
 		if text := r.Text(a, names); text != "" && !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
@@ -56,19 +60,6 @@ func choose(v *View, s *state.Snapshot) []advice.Advice {
 	default:
 		return underWay(v, s)
 	}
-}
-
-// withFields adds advice about the first field that the kind of a Kubeflow job does not have.
-func (v *View) withFields(list []advice.Advice) []advice.Advice {
-	if v.reader().Kind == "" {
-		return list
-	}
-	for _, sentence := range slices.Concat(list...) {
-		if sentence.Field != "" {
-			return append(list, advice.Lacking(sentence.Field))
-		}
-	}
-	return list
 }
 
 // isInQueue reports whether a queue starts the job, and no user keeps it out. Kueue suspends the Kubeflow job of a served one.
@@ -190,6 +181,9 @@ func (v *View) names(s *state.Snapshot) map[string]string {
 			slot, pod, node = r.Slot, r.Pod.Name, r.Pod.Node
 			break
 		}
+	}
+	if suspect := v.SuspectPod(); pod == "" && suspect != nil {
+		pod, node = suspect.Name, suspect.Spec.NodeName
 	}
 	names := map[string]string{
 		"pod": cmp.Or(pod, state.PodName(v.Job.Name, slot, s.Life(slot))), "node": node, "rank": fmt.Sprint(state.Rank(&v.Job.Spec, slot)),

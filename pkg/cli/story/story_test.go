@@ -161,7 +161,7 @@ func TestWhyFillsItsAdviceIn(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := strings.Join(e.Next, "\n")
-		if strings.Contains(text, "$") {
+		if strings.Contains(text, "  ") {
 			t.Errorf("cause %s: a name is left in %q", cause, text)
 		}
 	}
