@@ -132,8 +132,7 @@ func mayScale(job *v1alpha1.TrainingJob, replicas int32) error {
 	case !hasWorkers:
 		return fmt.Errorf("%s has no role Worker, and only workers can be scaled", nameOf(job))
 	case elastic == nil && !job.Spec.IsSuspended():
-		return fmt.Errorf("%s is not elastic, so its number of workers is fixed while it runs: %s, scale it, and %s",
-			nameOf(job), advice.Of(job, "").Command(advice.Suspend), advice.Of(job, "").Command(advice.Resume))
+		return fmt.Errorf("%s is not elastic, so its number of workers is fixed while it runs: %s, scale it, and %s", nameOf(job), advice.Of(job, "").Command(advice.Suspend), advice.Of(job, "").Command(advice.Resume))
 	case elastic != nil && (replicas < elastic.MinReplicas || replicas > elastic.MaxReplicas):
 		return fmt.Errorf("--replicas %d: %s has between %d and %d workers (spec.elastic)", replicas, nameOf(job), elastic.MinReplicas, elastic.MaxReplicas)
 	}

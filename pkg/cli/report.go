@@ -35,8 +35,7 @@ func (t *tool) report(ctx context.Context, name, output string) error {
 	case output != "html" && output != "json":
 		return fmt.Errorf("--output %q: write html or json", output)
 	case output == "html" && t.screen.isTerminal:
-		return fmt.Errorf("the report is a page for a browser: write it to a file, %s > %s.html",
-			advice.Reader{Job: name, Folder: t.local}.Command(advice.Report), plainName(name))
+		return fmt.Errorf("the report is a page for a browser: write it to a file, %s > %s.html", advice.Reader{Job: name, Folder: t.local}.Command(advice.Report), plainName(name))
 	}
 	c, job, err := t.find(ctx, name)
 	if err != nil {

@@ -13,9 +13,8 @@ import (
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
-// Sentence is one step. In Text, $do is the command of the verb with Args. A reader without such a command does not get the sentence, so
-// a sentence for clusters and one for local runs stand side by side. $field is a field of a TrainingJob, which the kinds of Kubeflow lack.
-// $found is a name in the message that the sentence answers.
+// Sentence is one step. $do is the command of the verb with Args: a reader without it does not get the sentence, so one for clusters and one for
+// local runs stand side by side. $field is a field that the kinds of Kubeflow lack. $found is a name in the message that the sentence answers.
 type Sentence struct {
 	Verb                     Verb
 	Args, Text, Field, found string

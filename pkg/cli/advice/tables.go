@@ -7,8 +7,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// Verb is what a command is called for a TrainingJob, for a Kubeflow job that the operator serves, and for a local run. It is empty where
-// there is no such command.
+// Verb is what a command is called for a TrainingJob, a served Kubeflow job and a local run; empty where there is no such command.
 type Verb struct{ job, served, local string }
 
 func everywhere(call string) Verb { return Verb{call, call, call} }

@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/advice"
@@ -90,7 +92,7 @@ func underWay(v *View, s *state.Snapshot) []advice.Advice {
 	if len(list) > 0 {
 		return list
 	}
-	if c := condition(v.Job, v1alpha1.ConditionProgressing); c != nil && c.Status == "False" {
+	if meta.IsStatusConditionFalse(v.Job.Status.Conditions, v1alpha1.ConditionProgressing) {
 		return []advice.Advice{advice.Causes[v1alpha1.CauseHang]}
 	}
 	if v.Job.Status.Phase == v1alpha1.PhaseRestarting || v.Job.Status.Reason == v1alpha1.ReasonSomeReplicasRunning {
@@ -185,12 +187,9 @@ func (v *View) names(s *state.Snapshot) map[string]string {
 	if suspect := v.SuspectPod(); pod == "" && suspect != nil {
 		pod, node = suspect.Name, suspect.Spec.NodeName
 	}
-	names := map[string]string{
+	return map[string]string{
 		"pod": cmp.Or(pod, state.PodName(v.Job.Name, slot, s.Life(slot))), "node": node, "rank": fmt.Sprint(state.Rank(&v.Job.Spec, slot)),
 		"attempt": fmt.Sprint(attempt), "queue": v.queue(), "cluster": state.ClusterOf(v.Job), "held": whatIsHeld(v, s),
+		"least": fmt.Sprint(ptr.Deref(v.Job.Spec.Elastic, v1alpha1.Elastic{}).MinReplicas),
 	}
-	if v.Job.Spec.Elastic != nil {
-		names["least"] = fmt.Sprint(v.Job.Spec.Elastic.MinReplicas)
-	}
-	return names
 }

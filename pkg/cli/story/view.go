@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
@@ -116,17 +117,11 @@ func (v *View) clock(t time.Time) string {
 }
 
 func condition(job *v1alpha1.TrainingJob, kind string) *metav1.Condition {
-	for i := range job.Status.Conditions {
-		if job.Status.Conditions[i].Type == kind {
-			return &job.Status.Conditions[i]
-		}
-	}
-	return nil
+	return meta.FindStatusCondition(job.Status.Conditions, kind)
 }
 
 func isTrue(job *v1alpha1.TrainingJob, kind string) bool {
-	c := condition(job, kind)
-	return c != nil && c.Status == metav1.ConditionTrue
+	return meta.IsStatusConditionTrue(job.Status.Conditions, kind)
 }
 
 // creatingFor is how long a pod may be without containers before its Events are worth a look.
@@ -165,4 +160,12 @@ func (v *View) podWarnings() []string {
 		}
 	}
 	return texts
+}
+
+// Count returns a number with its noun: "1 attempt", "3 attempts".
+func Count[N int | int32 | int64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
