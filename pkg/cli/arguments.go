@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/trainingjob/operator/pkg/cli/advice"
 	"github.com/trainingjob/operator/pkg/cli/nearest"
 )
 
@@ -21,19 +22,28 @@ func jobNames(least, most, rest int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
-			return fmt.Errorf("%s needs a job: write %s NAME; kubectl tj list shows the names", cmd.Name(), cmd.CommandPath())
+			return fmt.Errorf("%s needs the NAME of a job: %s shows the names", cmd.Name(), advice.Reader{Folder: folderOf(cmd)}.Command(advice.List))
 		case len(args) > most+rest:
 			return fmt.Errorf("%q is one argument too many: write %s", args[most+rest], strings.TrimSuffix(cmd.UseLine(), " [flags]"))
 		}
 		for i := range args[:min(len(args), most)] {
-			name, err := canonical(args[i])
-			if err != nil {
+			switch name, err := canonical(args[i]); {
+			case err == nil:
+				args[i] = name
+			case folderOf(cmd) == "": // a local run has no Kubeflow jobs, and no job of this name
 				return err
 			}
-			args[i] = name
 		}
 		return nil
 	}
+}
+
+// folderOf returns the folder of the local run that the verb reads; empty for a cluster.
+func folderOf(cmd *cobra.Command) string {
+	if flag := cmd.Flag("local"); flag != nil {
+		return flag.Value.String()
+	}
+	return ""
 }
 
 // noNames is the check of a verb that is about no job.

@@ -11,8 +11,8 @@ import (
 func TestWhatIsWrittenWrongSaysWhatToWrite(t *testing.T) {
 	_, objects := running("mnist", 2)
 	for line, want := range map[string]string{
-		"status":                           "status needs a job: write kubectl tj status NAME; kubectl tj list shows the names.",
-		"suspend":                          "suspend needs a job",
+		"status":                           "status needs the NAME of a job: kubectl tj list shows the names.",
+		"suspend":                          "suspend needs the NAME of a job",
 		"status mnist resnet":              `"resnet" is one argument too many: write kubectl tj status NAME.`,
 		"status pod/mnist":                 "pod/mnist is no TrainingJob: write its name, tj/NAME or pytorchjob/NAME.",
 		"status tj/":                       "tj/ is no TrainingJob",

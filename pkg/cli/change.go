@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/advice"
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
@@ -131,7 +132,7 @@ func mayScale(job *v1alpha1.TrainingJob, replicas int32) error {
 	case !hasWorkers:
 		return fmt.Errorf("%s has no role Worker, and only workers can be scaled", nameOf(job))
 	case elastic == nil && !job.Spec.IsSuspended():
-		return fmt.Errorf("%s is not elastic, so its number of workers is fixed while it runs: kubectl tj suspend %s, scale it, and kubectl tj resume %s", nameOf(job), nameOf(job), nameOf(job))
+		return fmt.Errorf("%s is not elastic, so its number of workers is fixed while it runs: %s, scale it, and %s", nameOf(job), advice.Of(job, "").Command(advice.Suspend), advice.Of(job, "").Command(advice.Resume))
 	case elastic != nil && (replicas < elastic.MinReplicas || replicas > elastic.MaxReplicas):
 		return fmt.Errorf("--replicas %d: %s has between %d and %d workers (spec.elastic)", replicas, nameOf(job), elastic.MinReplicas, elastic.MaxReplicas)
 	}

@@ -100,7 +100,7 @@ func TestRestart(t *testing.T) {
 		{"an unknown one", []string{"restart", "mnist", "wroker-1"}, "did you mean worker-1?", "", ""},
 		{"a number too large", []string{"restart", "mnist", "worker-9"}, "mnist has no replica worker-9: its replicas are worker-0 to worker-1", "", ""},
 		{"a job that has finished", []string{"restart", "done"}, "submit it as another job", "", ""},
-		{"a suspended job", []string{"restart", "idle"}, "kubectl tj resume idle", "", ""},
+		{"a suspended job", []string{"restart", "idle"}, "kubectl tj resume -n team-a idle", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			refuse := func(o client.Object) error { return fmt.Errorf("it writes %T %s", o, o.GetName()) }

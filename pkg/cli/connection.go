@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/advice"
 	"github.com/trainingjob/operator/pkg/cli/nearest"
 	"github.com/trainingjob/operator/pkg/cli/story"
 	"github.com/trainingjob/operator/pkg/job/state"
@@ -32,6 +34,8 @@ type connection struct {
 	stacks    func(ctx context.Context, namespace string, rank *asked) ([]byte, error)
 	discovery discovery.DiscoveryInterface
 	namespace string
+	// folder is the folder of a local run; empty for a cluster.
+	folder string
 	// isStopped is whether it is a local run that was stopped before the job had finished.
 	isStopped bool
 	// skipped returns the objects that the answers so far had and that cannot be decoded.
@@ -86,10 +90,20 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
+// find connects, and returns the job of that name.
+func (t *tool) find(ctx context.Context, name string) (*connection, *v1alpha1.TrainingJob, error) {
+	c, err := t.connect()
+	if err != nil {
+		return nil, nil, err
+	}
+	job, err := c.job(ctx, name)
+	return c, job, err
+}
+
 // job returns the job of that name, or the TrainingJob that serves the Kubeflow job pytorchjob/NAME. If there is none the error offers the
 // nearest name.
 func (c *connection) job(ctx context.Context, name string) (*v1alpha1.TrainingJob, error) {
-	if word, plain, isKubeflow := strings.Cut(name, "/"); isKubeflow {
+	if word, plain, isKubeflow := strings.Cut(name, "/"); isKubeflow && c.folder == "" {
 		kind, _ := kubeflowKind(word)
 		return c.servedJob(ctx, kind, plain)
 	}
@@ -104,21 +118,21 @@ func (c *connection) job(ctx context.Context, name string) (*v1alpha1.TrainingJo
 // unknown returns the error about a job that does not exist.
 func (c *connection) unknown(ctx context.Context, name string) error {
 	var jobs v1alpha1.TrainingJobList
+	text := fmt.Sprintf("there is no TrainingJob %s in namespace %s", name, c.namespace)
 	if err := c.kube.List(ctx, &jobs, client.InNamespace(c.namespace)); err != nil {
-		return fmt.Errorf("there is no TrainingJob %s in namespace %s", name, c.namespace)
+		return errors.New(text)
 	}
 	var names []string
 	for i := range jobs.Items {
 		names = append(names, jobs.Items[i].Name)
 	}
-	text := fmt.Sprintf("there is no TrainingJob %s in namespace %s", name, c.namespace)
 	switch near := nearest.Name(name, names); {
 	case near != "":
 		return fmt.Errorf("%s; did you mean %s?", text, near)
 	case len(names) == 0:
 		return fmt.Errorf("%s, nor any other: give another one with -n, or see all with kubectl tj list -A", text)
 	default:
-		return fmt.Errorf("%s: see the jobs with kubectl tj list -n %s", text, c.namespace)
+		return fmt.Errorf("%s: see the jobs with %s", text, advice.Reader{Namespace: c.namespace, Folder: c.folder}.Command(advice.List))
 	}
 }
 
@@ -151,14 +165,13 @@ func (c *connection) view(ctx context.Context, t *tool, job *v1alpha1.TrainingJo
 	if err != nil {
 		return nil, err
 	}
-	v := &story.View{Job: c.asQueued(ctx, job), Pods: pods, Local: t.local, IsStopped: c.isStopped, Now: t.now()}
+	v := &story.View{Job: c.asQueued(ctx, job), Pods: pods, Local: c.folder, IsStopped: c.isStopped, Now: t.now()}
 	if v.Events, err = c.eventsAbout(ctx, job); err != nil {
 		fmt.Fprintln(t.ErrOut, "Events are left out:", explain(err, t.flags))
 	} else if pod := v.SuspectPod(); pod != nil {
 		v.PodEvents, _ = c.eventsAbout(ctx, pod) // the job's Events were readable just now
 	}
 	c.addServed(ctx, v)
-	v.Localize()
 	return v, nil
 }
 

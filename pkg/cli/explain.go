@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"regexp"
 	"slices"
@@ -86,10 +87,5 @@ func contexts(flags *genericclioptions.ConfigFlags) string {
 	if err != nil || len(config.Contexts) == 0 {
 		return ""
 	}
-	var names []string
-	for name := range config.Contexts {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return fmt.Sprintf(" Your kubeconfig has: %s.", strings.Join(names, ", "))
+	return fmt.Sprintf(" Your kubeconfig has: %s.", strings.Join(slices.Sorted(maps.Keys(config.Contexts)), ", "))
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/advice"
 	"github.com/trainingjob/operator/pkg/cli/forecast"
 	"github.com/trainingjob/operator/pkg/cli/report"
 	"github.com/trainingjob/operator/pkg/cli/schema"
@@ -69,7 +70,7 @@ func (t *tool) runLocally(ctx context.Context, file string, flags *localFlags) e
 	}
 	t.local = o.Folder
 	t.say("Logs: " + folder.Logs(o.Folder))
-	t.say(story.Locally("In another terminal: kubectl tj why "+o.Job.Name+" (also status, timeline, logs, stacks)", o.Folder))
+	t.say("In another terminal: " + advice.Of(o.Job, o.Folder).Command(advice.Why) + " (also status, timeline, logs, stacks)")
 	screen := t.localScreen(o.Job)
 	o.Screen, o.LostAfter = screen, forecast.LostAfter
 	result, err := local.Run(ctx, *o)
@@ -83,7 +84,6 @@ func (t *tool) runLocally(ctx context.Context, file string, flags *localFlags) e
 // endLocally prints how the run ended, and writes the report.
 func (t *tool) endLocally(ctx context.Context, file string, result *local.Result) error {
 	v := &story.View{Job: result.Job, Pods: result.Pods, Events: result.Events, Local: t.local, IsStopped: !isFinished(result.Job), Now: t.now()}
-	v.Localize()
 	fmt.Fprint(t.Out, "\n"+story.Timeline(v, t.screen.picture(), t.screen.marks))
 	if e, err := story.Why(v); err == nil {
 		text := e.String()

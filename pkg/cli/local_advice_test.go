@@ -16,7 +16,7 @@ import (
 )
 
 // suggestion matches a command that a verb suggests; FILE stands for the file of the job.
-var suggestion = regexp.MustCompile(`kubectl tj ([a-z]+ --local [^,;()\n]+)`)
+var suggestion = regexp.MustCompile(`kubectl tj ([a-z]+ --local (?:[^,;(). \n]|\.\S| [^(])+)`)
 
 // suggested runs each command that the words suggest, and returns how many there are.
 func suggested(t *testing.T, words string) int {

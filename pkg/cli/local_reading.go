@@ -40,6 +40,6 @@ func (t *tool) dialLocal() (*connection, error) {
 		return progress.NewReader().Read(ctx, page, progress.Stacks)
 	}
 	return &connection{
-		kube: run, log: log, stacks: stacks, namespace: is.Job.Namespace, isStopped: isStopped, skipped: func() []sieve.Skipped { return nil },
+		kube: run, log: log, stacks: stacks, namespace: is.Job.Namespace, folder: t.local, isStopped: isStopped, skipped: func() []sieve.Skipped { return nil },
 	}, nil
 }

@@ -44,7 +44,7 @@ func (t *tool) localScreen(job *v1alpha1.TrainingJob) *localScreen {
 
 // Event shows an Event of the operator.
 func (s *localScreen) Event(reason, message string) {
-	s.print(s.tool.screen.paint(bold, fmt.Sprintf("%-11s %s: %s", "operator", reason, state.Printable(story.Locally(message, s.tool.local)))))
+	s.print(s.tool.screen.paint(bold, fmt.Sprintf("%-11s %s: %s", "operator", reason, state.Printable(message))))
 }
 
 // Say shows what happens otherwise.

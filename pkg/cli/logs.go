@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/advice"
 	"github.com/trainingjob/operator/pkg/cli/logs"
 	"github.com/trainingjob/operator/pkg/job/state"
 )
@@ -55,11 +56,7 @@ and ends with the job. Its exit status is then the job's: 0 for success, else wh
 }
 
 func (t *tool) logs(ctx context.Context, name string, o *logFlags) error {
-	c, err := t.connect()
-	if err != nil {
-		return err
-	}
-	job, err := c.job(ctx, name)
+	c, job, err := t.find(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -69,6 +66,7 @@ func (t *tool) logs(ctx context.Context, name string, o *logFlags) error {
 	if o.since > 0 {
 		o.From = t.now().Add(-o.since).Truncate(time.Second)
 	}
+	o.Reader = advice.Of(job, c.folder)
 	o.Print, o.Say = t.linePrinter(job, o), func(text string) { t.say(oneLine(text)) }
 	reader := &podLogs{open: c.log, namespace: job.Namespace}
 	if !o.Follow {

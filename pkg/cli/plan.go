@@ -81,11 +81,7 @@ func (t *tool) planDocument(name string, document []byte) error {
 }
 
 func (t *tool) planJob(ctx context.Context, name string) error {
-	c, err := t.connect()
-	if err != nil {
-		return err
-	}
-	job, err := c.job(ctx, name)
+	c, job, err := t.find(ctx, name)
 	if err != nil {
 		return err
 	}

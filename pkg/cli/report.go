@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/trainingjob/operator/pkg/cli/advice"
 	"github.com/trainingjob/operator/pkg/cli/report"
 	"github.com/trainingjob/operator/pkg/cli/story"
 )
@@ -34,13 +35,9 @@ func (t *tool) report(ctx context.Context, name, output string) error {
 	case output != "html" && output != "json":
 		return fmt.Errorf("--output %q: write html or json", output)
 	case output == "html" && t.screen.isTerminal:
-		return fmt.Errorf("the report is a page for a browser: write it to a file, kubectl tj report %s > %s.html", name, plainName(name))
+		return fmt.Errorf("the report is a page for a browser: write it to a file, %s > %s.html", advice.Reader{Job: name, Folder: t.local}.Command(advice.Report), plainName(name))
 	}
-	c, err := t.connect()
-	if err != nil {
-		return err
-	}
-	job, err := c.job(ctx, name)
+	c, job, err := t.find(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/advice"
 	"github.com/trainingjob/operator/pkg/cli/nearest"
 	"github.com/trainingjob/operator/pkg/cli/story"
 	"github.com/trainingjob/operator/pkg/job/state"
@@ -26,11 +27,7 @@ the whole job follows recovery.restartMethod: in place or with new pods. A named
 without it, the whole job restarts, and the output shows it.`,
 		Example: "  kubectl tj restart mnist\n  kubectl tj restart mnist worker-3 --reason 'its loader hangs'",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := t.connect()
-			if err != nil {
-				return err
-			}
-			job, err := c.job(cmd.Context(), args[0])
+			c, job, err := t.find(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -65,7 +62,7 @@ func cannotRestart(job *v1alpha1.TrainingJob) error {
 	case isFinished(job):
 		return fmt.Errorf("%s has finished (%s), and a job that has finished does not start again: submit it as another job", nameOf(job), job.Status.Phase)
 	case job.Spec.IsSuspended():
-		return fmt.Errorf("%s is suspended: start it with kubectl tj resume %s", nameOf(job), nameOf(job))
+		return fmt.Errorf("%s is suspended: start it with %s", nameOf(job), advice.Of(job, "").Command(advice.Resume))
 	case job.Spec.IsDispatched():
 		return fmt.Errorf("%s runs in cluster %s, and restarts there: use kubectl tj restart with the --context of that cluster", job.Name, state.ClusterOf(job))
 	case job.Spec.IsManagedElsewhere():
@@ -103,7 +100,7 @@ func restartOf(v *story.View, replica []string) (*restart, error) {
 		return nil, unknownReplica(job.Name, replica[0], names)
 	}
 	if !canRestart {
-		return nil, fmt.Errorf("%s has succeeded, and is not restarted: see kubectl tj status %s", strings.Join(append([]string{job.Name}, replica...), " "), job.Name)
+		return nil, fmt.Errorf("%s has succeeded, and is not restarted: see %s", strings.Join(append([]string{job.Name}, replica...), " "), advice.Of(job, "").Command(advice.Status))
 	}
 	return r, nil
 }

@@ -13,8 +13,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-
-	"github.com/trainingjob/operator/pkg/cli/story"
 )
 
 // tool is what all verbs share.
@@ -64,7 +62,7 @@ func (t *tool) run(ctx context.Context, args []string) int {
 	case ctx.Err() != nil:
 		return 130 // interrupted, as shells say it
 	}
-	fmt.Fprintln(t.ErrOut, "kubectl tj:", story.Locally(explain(err, t.flags), t.local))
+	fmt.Fprintln(t.ErrOut, "kubectl tj:", explain(err, t.flags))
 	return 1
 }
 

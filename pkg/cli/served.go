@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/advice"
 	"github.com/trainingjob/operator/pkg/cli/story"
 	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/pkg/kubeflow/convert"
@@ -39,13 +40,8 @@ func serves(job *v1alpha1.TrainingJob, kind convert.Kind) bool {
 	return ref != nil && ref.Kind == kind.Name
 }
 
-// nameOf returns the name under which kubectl tj shows a job: with the kind of the Kubeflow job, if it serves one.
-func nameOf(job *v1alpha1.TrainingJob) string {
-	if ref := state.ServedJob(job); ref != nil {
-		return singular(ref.Kind) + "/" + job.Name
-	}
-	return job.Name
-}
+// nameOf returns the name under which kubectl tj shows a job.
+func nameOf(job *v1alpha1.TrainingJob) string { return advice.Of(job, "").Name() }
 
 // addServed adds the Kubeflow job that the job serves, and its warnings: changes that the operator refused, and Services or an autoscaler that the API
 // server refused. A caller who may read the TrainingJob alone gets the story of that.

@@ -179,8 +179,8 @@ func TestAdviceForAServedJobIsAboutTheKubeflowJob(t *testing.T) {
 	}
 	for _, want := range []string{
 		"kubectl tj suspend -n team-a pytorchjob/mnist, kubectl edit pytorchjob -n team-a mnist, kubectl tj resume -n team-a pytorchjob/mnist",
-		"A PyTorchJob that has finished does not start again: correct the cause, delete the job and create it again.",
-		`A PyTorchJob has no field scheduling.timeoutSeconds: convert the job to a TrainingJob: kubectl tj convert --help`,
+		"A PyTorchJob that has finished does not start again. Correct the cause, delete the job and create it again: kubectl delete pytorchjob -n team-a mnist, kubectl create -f FILE",
+		`A PyTorchJob has no field scheduling.timeoutSeconds. Convert the job to a TrainingJob: kubectl tj convert -n team-a --from-cluster pytorchjob/mnist`,
 	} {
 		if !strings.Contains(s.out.String(), want) {
 			t.Errorf("it does not say %q:\n%s", want, s.out)

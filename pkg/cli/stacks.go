@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/trainingjob/operator/pkg/cli/advice"
 	"github.com/trainingjob/operator/pkg/cli/story"
 	"github.com/trainingjob/operator/pkg/job/stacks"
 	"github.com/trainingjob/operator/pkg/job/state"
@@ -73,11 +74,7 @@ func (t *tool) stacks(ctx context.Context, name string, o *stackFlags) error {
 	if o.output != "" && o.output != "json" {
 		return fmt.Errorf("--output %q: write json", o.output)
 	}
-	c, err := t.connect()
-	if err != nil {
-		return err
-	}
-	job, err := c.job(ctx, name)
+	c, job, err := t.find(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -89,7 +86,7 @@ func (t *tool) stacks(ctx context.Context, name string, o *stackFlags) error {
 	if err != nil {
 		return err
 	}
-	ranks, err := whoShowsStacks(s, o)
+	ranks, err := whoShowsStacks(s, advice.Of(job, c.folder), o)
 	if err != nil {
 		return err
 	}
@@ -108,10 +105,10 @@ func (t *tool) stacks(ctx context.Context, name string, o *stackFlags) error {
 }
 
 // whoShowsStacks returns the running replicas that the flags name. It returns an error with an alternative if there are none.
-func whoShowsStacks(s *state.Snapshot, o *stackFlags) (ranks []asked, err error) {
+func whoShowsStacks(s *state.Snapshot, reader advice.Reader, o *stackFlags) (ranks []asked, err error) {
 	job := s.Job
 	if !state.ReportsByPage(&job.Spec) {
-		return nil, fmt.Errorf("%s has no spec.progress.port: its ranks serve no stacks. Write progress: {port: 9500} and call trainingjob.report(). Or use kubectl exec -- py-spy dump --pid 1", nameOf(job))
+		return nil, fmt.Errorf("%s has no spec.progress.port: its ranks serve no stacks. %s", reader.Name(), reader.Text(advice.NoStacks, nil))
 	}
 	var names []string
 	isKnown := false
@@ -131,7 +128,7 @@ func whoShowsStacks(s *state.Snapshot, o *stackFlags) (ranks []asked, err error)
 	case !isKnown:
 		return nil, fmt.Errorf("--rank %d: %s has the ranks 0 to %d", o.rank, job.Name, len(names)-1)
 	case len(ranks) == 0:
-		return nil, fmt.Errorf("%s has no running pod of such a replica that serves a page: see kubectl tj status %s", nameOf(job), nameOf(job))
+		return nil, fmt.Errorf("%s has no running pod of such a replica that serves a page: see %s", reader.Name(), reader.Command(advice.Status))
 	}
 	return ranks, nil
 }

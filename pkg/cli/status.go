@@ -44,11 +44,7 @@ With --watch it goes on until the job has finished, as a table that stays in its
 each change. Its exit status is then the job's: 0 for success.`,
 		Example: "  kubectl tj status mnist\n  kubectl tj status mnist --watch",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := t.connect()
-			if err != nil {
-				return err
-			}
-			job, err := c.job(cmd.Context(), args[0])
+			c, job, err := t.find(cmd.Context(), args[0])
 			switch {
 			case err != nil:
 				return err
@@ -62,7 +58,6 @@ each change. Its exit status is then the job's: 0 for success.`,
 				return err
 			}
 			v := &story.View{Job: c.asQueued(cmd.Context(), job), Pods: pods, Local: t.local, Now: t.now()}
-			v.Localize()
 			text, err := t.statusText(v, o)
 			fmt.Fprint(t.Out, text)
 			return err
@@ -140,7 +135,6 @@ func (t *tool) watchStatus(ctx context.Context, c *connection, job *v1alpha1.Tra
 	}
 	return w.each(ctx, repaint, func(scene logs.Scene) (bool, error) {
 		v := &story.View{Job: c.asQueued(ctx, scene.Job), Pods: scene.Pods, Local: t.local, Now: t.now()}
-		v.Localize()
 		if err := show(v); err != nil {
 			return true, err
 		}

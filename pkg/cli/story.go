@@ -34,11 +34,7 @@ func (t *tool) timelineCommand() *cobra.Command {
 // tell returns the function of a verb that describes one job.
 func (t *tool) tell(tale func(*story.View) (string, error)) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		c, err := t.connect()
-		if err != nil {
-			return err
-		}
-		job, err := c.job(cmd.Context(), args[0])
+		c, job, err := t.find(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}

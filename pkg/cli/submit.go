@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/advice"
 	"github.com/trainingjob/operator/pkg/cli/schema"
 	"github.com/trainingjob/operator/pkg/job/state"
 )
@@ -236,15 +237,16 @@ func (t *tool) submit(ctx context.Context, c *connection, document []byte) error
 	if job.Namespace == "" {
 		job.Namespace = c.namespace
 	}
+	reader := advice.Of(job, "")
 	err := client.WithFieldValidation(c.kube, metav1.FieldValidationStrict).Create(ctx, job, fieldOwner)
 	if apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("there is a TrainingJob %s in namespace %s already: give another name, or delete it with kubectl tj delete -n %s %s", job.Name, job.Namespace, job.Namespace, job.Name)
+		return fmt.Errorf("there is a TrainingJob %s in namespace %s already: give another name, or delete it with %s", job.Name, job.Namespace, reader.Command(advice.Delete))
 	}
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(t.Out, "trainingjob/%s created\n", job.Name)
-	fmt.Fprintf(t.ErrOut, "Next: kubectl tj status -n %s %s --watch, kubectl tj logs -n %s %s --follow\n", job.Namespace, job.Name, job.Namespace, job.Name)
+	fmt.Fprintf(t.ErrOut, "Next: %s, %s\n", reader.Command(advice.Status, "--watch"), reader.Command(advice.Logs, "--follow"))
 	return nil
 }
 

@@ -45,7 +45,7 @@ type operator struct {
 
 // options are the defaults of the operator's flags, with one request at a time.
 func options(lostAfter time.Duration) cluster.Options {
-	return cluster.Options{Parallel: 1, WatchNodes: true, LostAfter: lostAfter, Signals: nodes.DefaultSignals()}
+	return cluster.Options{Parallel: 1, IsLocal: true, WatchNodes: true, LostAfter: lostAfter, Signals: nodes.DefaultSignals()}
 }
 
 // newOperator returns an operator of the job. It has functions run in the caller's loop by post.

@@ -9,6 +9,7 @@ package forecast
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -155,7 +156,7 @@ func size(job *v1alpha1.TrainingJob) string {
 		}
 	}
 	var asks []string
-	for _, name := range sortedNames(total) {
+	for _, name := range slices.Sorted(maps.Keys(total)) {
 		amount := total[name]
 		asks = append(asks, fmt.Sprintf("%s %s", amount.String(), name))
 	}
@@ -209,13 +210,4 @@ func writeMethod(b *strings.Builder, job *v1alpha1.TrainingJob) {
 	case state.MethodOf(&brief.Spec) == v1alpha1.RestartInPlace:
 		fmt.Fprintf(b, "  a restart of the whole job creates new pods for all replicas; it keeps the pods of healthy replicas if each template has terminationGracePeriodSeconds: %d\n", grace)
 	}
-}
-
-func sortedNames(list corev1.ResourceList) []corev1.ResourceName {
-	var names []corev1.ResourceName
-	for name := range list {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/advice"
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
@@ -30,6 +31,8 @@ type Scene struct {
 // Request is what to read and where it goes.
 type Request struct {
 	Choice
+	// Reader is the job as its user names it.
+	Reader advice.Reader
 	// Follow goes on until the job has finished.
 	Follow bool
 	// Tail leaves out all but the last lines of each pod that is there at the beginning; negative for none.

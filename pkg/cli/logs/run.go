@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/advice"
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
@@ -86,7 +87,7 @@ func Run(ctx context.Context, cluster Cluster, request Request) error {
 		return fmt.Errorf("the pods of %s are in cluster %s: use kubectl tj logs with the --context of that cluster", scene.Job.Name, cluster)
 	}
 	if !r.Follow && len(r.sources) == 0 {
-		return fmt.Errorf("no such pod of %s is there, and a log goes with its pod: see kubectl tj status %s", scene.Job.Name, scene.Job.Name)
+		return fmt.Errorf("no such pod of %s is there, and a log goes with its pod: see %s", scene.Job.Name, r.Reader.Command(advice.Status))
 	}
 	if !r.Follow {
 		return first(r.failed)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -187,10 +188,8 @@ func suspensions(v *story.View) []Interval {
 			since = time.Time{}
 		}
 	}
-	for i := range v.Job.Status.Conditions {
-		if c := &v.Job.Status.Conditions[i]; c.Type == v1alpha1.ConditionSuspended && c.Status == metav1.ConditionTrue {
-			list = append(list, Interval{c.LastTransitionTime.Time, v.Now})
-		}
+	if c := meta.FindStatusCondition(v.Job.Status.Conditions, v1alpha1.ConditionSuspended); c != nil && c.Status == metav1.ConditionTrue {
+		list = append(list, Interval{c.LastTransitionTime.Time, v.Now})
 	}
 	return list
 }

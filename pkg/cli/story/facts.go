@@ -3,6 +3,7 @@ package story
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/advice"
 	"github.com/trainingjob/operator/pkg/job/failure"
 	"github.com/trainingjob/operator/pkg/job/nodes"
 	"github.com/trainingjob/operator/pkg/job/state"
@@ -30,8 +32,8 @@ func failureFacts(v *View) []string {
 		facts = append(facts, Count(f.Alike, "more replica")+" broke in the same second in the same way: which was first is not known.")
 	}
 	if others := endedBeside(v, f); len(others) > 0 {
-		facts = append(facts, fmt.Sprintf("%s ended by themselves at about the same time, and their logs are kept: kubectl tj logs -n %s %s --attempt %d",
-			strings.Join(others, ", "), v.Job.Namespace, v.Job.Name, f.Attempt))
+		facts = append(facts, fmt.Sprintf("%s ended by themselves at about the same time, and their logs are kept: %s",
+			strings.Join(others, ", "), v.reader().Command(advice.Logs, fmt.Sprintf("--attempt %d", f.Attempt))))
 	}
 	if n := slices.IndexFunc(v.Job.Status.Incidents, func(i v1alpha1.Incident) bool { return failure.IsFailure(i.Cause) }); n >= 0 && !isTrue(v.Job, v1alpha1.ConditionFailed) {
 		i := &v.Job.Status.Incidents[n]
@@ -146,11 +148,7 @@ func waitsFor(r *state.Replica) string {
 
 // waitingFacts return each reason to wait once, the most frequent first.
 func waitingFacts(waits map[string][]*state.Replica) []string {
-	var reasons []string
-	for reason := range waits {
-		reasons = append(reasons, reason)
-	}
-	slices.SortFunc(reasons, func(a, b string) int {
+	reasons := slices.SortedFunc(maps.Keys(waits), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(waits[b]), len(waits[a])), cmp.Compare(a, b))
 	})
 	var facts []string

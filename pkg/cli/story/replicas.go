@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
@@ -84,23 +83,18 @@ func why(s *state.Snapshot, r *state.Replica) string {
 // gather makes one row of each run of replicas of a role that are alike.
 func gather(s *state.Snapshot, lines []Line) []Line {
 	var runs []Line
-	var role v1alpha1.Role
-	n := 0
-	first := 0
-	i := 0
+	i, n, first := 0, 0, state.Slot{}
 	for r := range s.Replicas() {
-		line := lines[i]
-		same := len(runs) > 0 && role == r.Slot.Role && runs[len(runs)-1].State == line.State && runs[len(runs)-1].Why == line.Why && runs[len(runs)-1].Replaced == line.Replaced
-		if same {
-			n++
-			last := &runs[len(runs)-1]
-			last.Names = fmt.Sprintf("%s-%d-%d", strings.ToLower(string(role)), first, r.Slot.Index)
-			last.Ranks = fmt.Sprintf("%s-%s", strings.Split(last.Ranks, "-")[0], line.Ranks)
-			last.Node, last.Age = fmt.Sprintf("%d pods", n), line.Age
-		} else {
-			runs, role, first, n = append(runs, line), r.Slot.Role, r.Slot.Index, 1
-		}
+		line, last := lines[i], max(len(runs)-1, 0)
 		i++
+		if n == 0 || first.Role != r.Slot.Role || runs[last].State != line.State || runs[last].Why != line.Why || runs[last].Replaced != line.Replaced {
+			runs, first, n = append(runs, line), r.Slot, 1
+			continue
+		}
+		n++
+		runs[last].Names = fmt.Sprintf("%s-%d-%d", strings.ToLower(string(first.Role)), first.Index, r.Slot.Index)
+		runs[last].Ranks = fmt.Sprintf("%s-%s", strings.Split(runs[last].Ranks, "-")[0], line.Ranks)
+		runs[last].Node, runs[last].Age = fmt.Sprintf("%d pods", n), line.Age
 	}
 	return runs
 }

@@ -131,7 +131,7 @@ func TestWhy(t *testing.T) {
 				s.Conditions[len(s.Conditions)-1].Message = "No progress: step 1200 since 11m."
 			})))},
 		{"it is suspended", view(builder.Job("mnist", builder.Workers(2), builder.Suspended(), builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0),
-			phase(v1alpha1.PhaseSuspended, v1alpha1.ReasonSuspended, "spec.suspend is true.")))},
+			phase(v1alpha1.PhaseSuspended, v1alpha1.ReasonSuspended, "The job is suspended: its spec has suspend: true.")))},
 		{"it waits in a queue", view(builder.Job("mnist", builder.Workers(2), builder.Suspended(), builder.Condition(v1alpha1.ConditionQueued, true, v1alpha1.ReasonQueued, 0),
 			func(j *v1alpha1.TrainingJob) { j.Labels = map[string]string{v1alpha1.LabelQueue: "team-a"} }, phase(v1alpha1.PhaseQueued, v1alpha1.ReasonQueued, "The job waits to be admitted by queue team-a.")))},
 		{"it is suspended in its queue", view(builder.Job("mnist", builder.Workers(2), builder.Suspended(), builder.Condition(v1alpha1.ConditionQueued, true, v1alpha1.ReasonQueued, 0),
@@ -161,10 +161,8 @@ func TestWhyFillsItsAdviceIn(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := strings.Join(e.Next, "\n")
-		for _, word := range []string{"NS", "NAME", "POD", "RANK", "ATTEMPT", "NODE"} {
-			if strings.Contains(text, " "+word) {
-				t.Errorf("cause %s: %s is left in %q", cause, word, text)
-			}
+		if strings.Contains(text, "  ") {
+			t.Errorf("cause %s: a name is left in %q", cause, text)
 		}
 	}
 }
@@ -175,8 +173,8 @@ func TestTheAdviceNamesWhatTheKubeletMeans(t *testing.T) {
 	ended := builder.Job("mnist", builder.Workers(1), builder.StartedAt(0), builder.Condition(v1alpha1.ConditionFailed, true, v1alpha1.ReasonMaxRestartsExceeded, 0),
 		phase(v1alpha1.PhaseFailed, v1alpha1.ReasonMaxRestartsExceeded, "It failed."), lastFailure(failure(v1alpha1.CauseRetryable, v1alpha1.ReasonDeadlineExceeded, 0, 0), "Pod was active on the node longer than the specified deadline"))
 	for want, v := range map[string]*story.View{
-		"securityContext.runAsUser": view(waits, worker(waits, 0, corev1.PodPending, builder.Waiting("CreateContainerConfigError", "container has runAsNonRoot and image will run as root"))),
-		"Raise activeDeadlineSeconds of the template's spec, which ended the pod": view(ended),
+		"securityContext.runAsUser":                                        view(waits, worker(waits, 0, corev1.PodPending, builder.Waiting("CreateContainerConfigError", "container has runAsNonRoot and image will run as root"))),
+		"Raise activeDeadlineSeconds of the template's spec, or remove it": view(ended),
 	} {
 		e, err := story.Why(v)
 		if text := strings.Join(e.Next, "\n"); err != nil || !strings.Contains(text, want) || strings.Contains(text, "runPolicy.activeDeadlineSeconds") {

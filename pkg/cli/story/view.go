@@ -6,10 +6,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/cli/advice"
 	"github.com/trainingjob/operator/pkg/job/failure"
 	"github.com/trainingjob/operator/pkg/job/state"
 )
@@ -28,6 +30,20 @@ type View struct {
 	// IsStopped is whether a local run was stopped before the job had finished.
 	IsStopped bool
 	Now       time.Time
+}
+
+// reader returns whom advice about the job is for.
+func (v *View) reader() advice.Reader { return advice.Of(v.Job, v.Local) }
+
+// Name is how kubectl tj names the job: with the kind of the Kubeflow job, if it serves one.
+func (v *View) Name() string { return v.reader().Name() }
+
+// queue returns the queue in which the job waits. Of a job that serves a Kubeflow job, the Kubeflow job waits.
+func (v *View) queue() string {
+	if v.Served != nil {
+		return v.Served.GetLabels()[v1alpha1.LabelQueue]
+	}
+	return state.QueueOf(v.Job)
 }
 
 // Observed returns what there is to see of the job and its pods. Nodes, which few users may read, are left out.
@@ -101,17 +117,11 @@ func (v *View) clock(t time.Time) string {
 }
 
 func condition(job *v1alpha1.TrainingJob, kind string) *metav1.Condition {
-	for i := range job.Status.Conditions {
-		if job.Status.Conditions[i].Type == kind {
-			return &job.Status.Conditions[i]
-		}
-	}
-	return nil
+	return meta.FindStatusCondition(job.Status.Conditions, kind)
 }
 
 func isTrue(job *v1alpha1.TrainingJob, kind string) bool {
-	c := condition(job, kind)
-	return c != nil && c.Status == metav1.ConditionTrue
+	return meta.IsStatusConditionTrue(job.Status.Conditions, kind)
 }
 
 // creatingFor is how long a pod may be without containers before its Events are worth a look.
@@ -150,4 +160,12 @@ func (v *View) podWarnings() []string {
 		}
 	}
 	return texts
+}
+
+// Count returns a number with its noun: "1 attempt", "3 attempts".
+func Count[N int | int32 | int64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -1,9 +1,12 @@
 package story
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/failure"
@@ -22,21 +25,14 @@ type Explanation struct {
 
 // String returns the explanation as text of several lines.
 func (e Explanation) String() string {
-	var b strings.Builder
-	b.WriteString(e.Sentence + "\n")
-	for _, part := range []struct {
-		title string
-		lines []string
-	}{{"Facts", e.Facts}, {"Next", e.Next}} {
-		if len(part.lines) == 0 {
-			continue
-		}
-		b.WriteString("\n" + part.title + ":\n")
-		for _, line := range part.lines {
-			b.WriteString("  - " + line + "\n")
-		}
+	text := e.Sentence + "\n"
+	if len(e.Facts) > 0 {
+		text += "\nFacts:\n  - " + strings.Join(e.Facts, "\n  - ") + "\n"
 	}
-	return b.String()
+	if len(e.Next) > 0 {
+		text += "\nNext:\n  - " + strings.Join(e.Next, "\n  - ") + "\n"
+	}
+	return text
 }
 
 // Why explains why the job is as it is. It returns an error if the status cannot be read. Tenants, nodes and add-ons choose many of the words,
@@ -47,11 +43,7 @@ func Why(v *View) (Explanation, error) {
 		return Explanation{}, err
 	}
 	facts := slices.Concat(failureFacts(v), kubeletFacts(v), replicaFacts(s), waitFacts(v, s), budgetFacts(v), nodeFacts(v), eventFacts(v))
-	for i := range facts {
-		facts[i] = Locally(facts[i], v.Local)
-	}
-	words := Locally(v.inFieldsOfKubeflow(sentence(v)), v.Local)
-	return Explanation{Sentence: state.Printable(words), Facts: printable(facts), Next: printable(next(v, s))}, nil
+	return Explanation{Sentence: state.Printable(sentence(v)), Facts: printable(facts), Next: printable(next(v, s))}, nil
 }
 
 func printable(lines []string) []string {
@@ -84,10 +76,7 @@ func sentence(v *View) string {
 	case job.Status.Phase == "":
 		return fmt.Sprintf("%s was created %s ago, and the operator has not looked at it yet.", v.Name(), v.ago(job.CreationTimestamp.Time))
 	}
-	how := phrases[job.Status.Phase]
-	if how == "" {
-		how = "is " + string(job.Status.Phase)
-	}
+	how := cmp.Or(phrases[job.Status.Phase], "is "+string(job.Status.Phase))
 	if cluster := state.ClusterOf(job); cluster != "" {
 		how += " in cluster " + cluster
 	}
@@ -143,9 +132,4 @@ var broke = map[v1alpha1.Cause]string{
 // SlotOf returns the slot of the replica that broke.
 func SlotOf(f *v1alpha1.Failure) state.Slot { return state.Slot{Role: f.Role, Index: int(f.Index)} }
 
-func exitCode(f *v1alpha1.Failure) int32 {
-	if f.ExitCode == nil {
-		return 0
-	}
-	return *f.ExitCode
-}
+func exitCode(f *v1alpha1.Failure) int32 { return ptr.Deref(f.ExitCode, 0) }

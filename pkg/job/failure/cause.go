@@ -138,11 +138,11 @@ func failedToStart(s *state.Snapshot, p *state.Pod) bool {
 }
 
 // Hint returns a sentence about where to look if the kubelet may have ended the container; otherwise it is empty.
-func Hint(spec *v1alpha1.TrainingJobSpec, f *v1alpha1.Failure) string {
-	if !MayBeKubelets(spec, f) {
+func Hint(s *state.Snapshot, f *v1alpha1.Failure) string {
+	if s.IsLocal || !MayBeKubelets(&s.Job.Spec, f) {
 		return ""
 	}
-	return " The kubelet ends a container so when a probe or a postStart hook fails: kubectl describe pod " + f.Pod + "."
+	return " This exit code often means that a probe or a postStart hook failed. Check: kubectl describe pod " + f.Pod + "."
 }
 
 // cannotStart are the reasons of containers that ended before their process began. The message comes from the container runtime.

@@ -53,9 +53,13 @@ func TestWhatTheKubeletKills(t *testing.T) {
 			options = append(options, c.template)
 		}
 		job := builder.Job("j", builder.Workers(2, options...))
-		found := failure.Find(builder.Snapshot(job, builder.Running("worker", 0), builder.Failed("worker", 1, c.pod...)))
-		if len(found) != 1 || found[0].Cause != c.cause || (failure.Hint(&job.Spec, &found[0].Failure) != "") != c.hint {
-			t.Errorf("%s: %+v, hint %q; want cause %s, a hint %t", name, found, failure.Hint(&job.Spec, &found[0].Failure), c.cause, c.hint)
+		s := builder.Snapshot(job, builder.Running("worker", 0), builder.Failed("worker", 1, c.pod...))
+		found := failure.Find(s)
+		if len(found) != 1 || found[0].Cause != c.cause || (failure.Hint(s, &found[0].Failure) != "") != c.hint {
+			t.Errorf("%s: %+v, hint %q; want cause %s, a hint %t", name, found, failure.Hint(s, &found[0].Failure), c.cause, c.hint)
+		}
+		if s.IsLocal = true; failure.Hint(s, &found[0].Failure) != "" {
+			t.Errorf("%s: a local run has no kubectl, and gets %q", name, failure.Hint(s, &found[0].Failure))
 		}
 	}
 }

@@ -56,7 +56,7 @@ func TestEvents(t *testing.T) {
 			[]plan.Event{{Type: warning, Reason: "ReplicaRestarting", Action: "Replica", Message: "worker-0 on node-worker-0 exited with code 1 (Error), and 1 more did in the same second: this replica is replaced, and 1 more with it, restart 1 of 10. Also restarting: worker-1."}}},
 		{"an evaluator is given up", running, seen(runs[0], runs[1], builder.Failed("evaluator", 0, builder.Exit(127))),
 			[]plan.Event{{Type: warning, Reason: "ReplicaGivenUp", Action: "Fatal", Message: "evaluator-0 on node-evaluator-0 exited with code 127 (Error) and is not restarted; the job continues."}}},
-		{"the user suspends", suspend, runs, []plan.Event{{Type: normal, Reason: "Suspended", Action: "SuspendedBySpec", Message: "SuspendedBySpec: The job is suspended: spec.suspend is true. Its pods are stopped; its counters are kept."}}},
+		{"the user suspends", suspend, runs, []plan.Event{{Type: normal, Reason: "Suspended", Action: "SuspendedBySpec", Message: "SuspendedBySpec: The job is suspended: its spec has suspend: true. Its pods are stopped; its counters are kept."}}},
 		{"the user resumes", resumed, nil, []plan.Event{{Type: normal, Reason: "Resumed", Action: "Resumed", Message: "The job is no longer suspended."}}},
 		{"the job succeeds", running, seen(builder.Succeeded("worker", 0), runs[1], runs[2]),
 			[]plan.Event{{Type: normal, Reason: "Succeeded", Action: "LeaderSucceeded", Message: "LeaderSucceeded: worker-0 leads the job and exited with code 0."}}},

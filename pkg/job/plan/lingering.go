@@ -66,14 +66,13 @@ func isResting(s *state.Snapshot) bool {
 
 func lingerOf(s *state.Snapshot, p *state.Pod) linger {
 	l := linger{what: p.Name + " on " + p.Node, since: p.Deleted, endsBy: p.EndsBy}
+	l.remedy = fmt.Sprintf("End its processes on the node. If none of them can write any more, delete the pod by force: "+
+		"kubectl delete pod %s --namespace %s --grace-period=0 --force", p.Name, s.Job.Namespace)
 	if p.Finalizers != "" && !s.MayAct(p) {
 		l.what += ", which has ended and has the finalizers " + p.Finalizers + ","
 		l.remedy = fmt.Sprintf("If the controllers of its finalizers are gone, remove them: kubectl patch pod %s --namespace %s --type merge --patch "+
 			`'{"metadata":{"finalizers":null}}'`, p.Name, s.Job.Namespace)
-		return l
 	}
-	l.remedy = fmt.Sprintf("End its processes on the node. If none of them can write any more, delete the pod by force: "+
-		"kubectl delete pod %s --namespace %s --grace-period=0 --force", p.Name, s.Job.Namespace)
 	return l
 }
 
@@ -110,6 +109,9 @@ func stuckMessage(s *state.Snapshot) string {
 	l := longest(s)
 	if l == nil || s.Now.Before(l.endsBy.Add(stuckAfter)) {
 		return ""
+	}
+	if s.IsLocal {
+		l.remedy = "End its processes."
 	}
 	return fmt.Sprintf("%s has been terminating since %s UTC, and the job waits for it. %s", l.what, l.since.UTC().Format("15:04:05"), l.remedy)
 }

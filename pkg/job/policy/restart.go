@@ -41,7 +41,7 @@ func mayRestart(s *state.Snapshot, incident *failure.Incident) *Ruling {
 			failure.Describe(f), noProgressLimit(s), s.RecordedStep()))
 	case budget.Number(s, incident) > limit:
 		return fail(f, v1alpha1.ReasonMaxRestartsExceeded, fmt.Sprintf("%s and %s is used up.%s",
-			failure.Describe(f), budget.Describe(name, limit), failure.Hint(&s.Job.Spec, f)))
+			failure.Describe(f), budget.Describe(name, limit), failure.Hint(s, f)))
 	default:
 		return nil
 	}

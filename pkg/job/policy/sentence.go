@@ -33,7 +33,7 @@ func restartMessage(s *state.Snapshot, incident *failure.Incident) string {
 		}
 		text += fmt.Sprintf(": %s, %s.", what, charge)
 	}
-	return failure.WithMessage(&incident.Failure, text+beside(s, incident)+failure.Hint(&s.Job.Spec, &incident.Failure))
+	return failure.WithMessage(&incident.Failure, text+beside(s, incident)+failure.Hint(s, &incident.Failure))
 }
 
 // joinMessage describes an end that is part of an incident of the last seconds.

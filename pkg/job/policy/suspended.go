@@ -27,7 +27,7 @@ func suspended(s *state.Snapshot) (*Ruling, time.Time) {
 	case isQueued(s.Job) && (s.Job.Spec.IsSuspended() || isUnadmitted(s)):
 		return suspend(s, v1alpha1.ReasonQueued, state.WhyQueued(s.Job)), time.Time{}
 	case s.Job.Spec.IsSuspended():
-		return suspend(s, v1alpha1.ReasonSuspended, "The job is suspended: spec.suspend is true. Its pods are stopped; its counters are kept."), time.Time{}
+		return suspend(s, v1alpha1.ReasonSuspended, "The job is suspended: its spec has suspend: true. Its pods are stopped; its counters are kept."), time.Time{}
 	case s.ChangedUnseen() && !s.Is(v1alpha1.ConditionSuspended):
 		return suspend(s, v1alpha1.ReasonFormerPodsEnding, "The job was suspended and changed: it resumes when its old pods are gone."), time.Time{}
 	case s.Is(v1alpha1.ConditionSuspended) && hasLeftovers(s):

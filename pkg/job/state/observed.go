@@ -27,6 +27,8 @@ type Observed struct {
 	Gone []Pod
 	// Ended are the versions of pods, by UID, in which they had ended and were not deleted yet, as far as this process has seen them.
 	Ended map[types.UID]Pod
+	// IsLocal is whether the job runs without a cluster, where no command of kubectl works.
+	IsLocal bool
 	// FirstLook is whether this process has not written the job's status yet: pods may have come, run and gone that it has not seen.
 	FirstLook bool
 	// HasService is whether the job's headless Service exists.

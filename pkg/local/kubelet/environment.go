@@ -3,6 +3,7 @@ package kubelet
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,7 +31,7 @@ func (k *Kubelet) environment(pod *corev1.Pod, c *corev1.Container, translate fu
 			continue
 		}
 		data := k.ConfigMaps[from.ConfigMapRef.Name]
-		for _, name := range sortedKeys(data) {
+		for _, name := range slices.Sorted(maps.Keys(data)) {
 			set(from.Prefix+name, translate(name, data[name]))
 		}
 	}
@@ -52,15 +53,6 @@ func (k *Kubelet) environment(pod *corev1.Pod, c *corev1.Container, translate fu
 		list = append(list, name+"="+own[name])
 	}
 	return list, own, nil
-}
-
-func sortedKeys(data map[string]string) []string {
-	var names []string
-	for name := range data {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // valueOf returns the value that a variable takes from elsewhere; found is false if an optional key is missing.

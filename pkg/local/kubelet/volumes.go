@@ -3,6 +3,7 @@ package kubelet
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -103,7 +104,7 @@ func (k *Kubelet) volume(p *pod, v *corev1.Volume) (string, error) {
 // writeFiles writes the keys as files; items choose and name them, and without items all are written.
 func writeFiles(folder string, data map[string]string, items []corev1.KeyToPath) error {
 	if len(items) == 0 {
-		for _, key := range sortedKeys(data) {
+		for _, key := range slices.Sorted(maps.Keys(data)) {
 			items = append(items, corev1.KeyToPath{Key: key, Path: key})
 		}
 	}

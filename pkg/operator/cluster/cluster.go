@@ -107,6 +107,8 @@ type Options struct {
 	Gang v1alpha1.Gang
 	// Reads makes the reads that plans want beside the reconciles; nil makes none.
 	Reads reads.Reads
+	// IsLocal is whether the jobs run without a cluster.
+	IsLocal bool
 	// Wake has a job reconciled soon; nil if there is only one.
 	Wake func(client.ObjectKey)
 	// Fence is where no page is read.

@@ -26,7 +26,7 @@ type ending struct {
 	message, why string
 }
 
-const lookThere = "The kubelet ends a container so when a probe or a postStart hook fails: kubectl describe pod train-worker-0"
+const lookThere = "This exit code often means that a probe or a postStart hook failed. Check: kubectl describe pod train-worker-0"
 
 // A worker is ended again and again, and the leader breaks with it. The status names the worker and where to look, kubectl tj why quotes
 // the kubelet's Events, and the node, which did as it was told, is not avoided.
