@@ -48,10 +48,10 @@ func (c *Checker) lacksPeer(job *v1alpha1.TrainingJob, i *v1alpha1.Incident) boo
 	return false
 }
 
-// mayHaveMissed reports whether the rank of an elastic job exited within 10 s of the loss of another one, which it may have needed.
+// mayHaveMissed reports whether the rank of an elastic job exited within 10 s of the loss of another one, or of its restart: it may have needed it.
 func mayHaveMissed(job *v1alpha1.TrainingJob, i *v1alpha1.Incident) bool {
 	return job.Spec.Elastic != nil && i.ExitCode != nil && slices.ContainsFunc(job.Status.Incidents, func(known v1alpha1.Incident) bool {
 		isLoss := known.Cause == v1alpha1.CauseInfrastructure || known.Cause == v1alpha1.CausePreempted
-		return isLoss && min(i.Time.Sub(known.Time.Time).Abs(), i.RestartTime.Sub(known.RestartTime.Time)) <= 10*time.Second
+		return isLoss && min(i.Time.Sub(known.Time.Time).Abs(), i.Time.Sub(known.RestartTime.Time).Abs(), i.RestartTime.Sub(known.RestartTime.Time)) <= 10*time.Second
 	})
 }
