@@ -15,7 +15,7 @@ import (
 //	Failed, no container ever began                         -> it never ran
 
 // conditionKueue is what Kueue sets on a pod that it ends.
-// Source: sigs.k8s.io/kueue, pkg/operator/controller/tas.
+// Source: sigs.k8s.io/kueue, pkg/controller/tas.
 const conditionKueue corev1.PodConditionType = "TerminatedByKueue"
 
 // podPhase returns the pod's phase; Running for one that is called Failed while a container of it has yet to end.

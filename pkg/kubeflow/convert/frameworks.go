@@ -90,7 +90,7 @@ func (c *conversion) paddle(spec *fields) {
 }
 
 // paddleServer sets what the launcher reads of a served job with a Master, which is its server and its meeting place. The launcher of the master
-// serves the meeting if PADDLE_MASTER is its own address. Source: pkg/operator/controller.v1/paddlepaddle/envvar.go of Training Operator 1.9.
+// serves the meeting if PADDLE_MASTER is its own address. Source: pkg/controller.v1/paddlepaddle/envvar.go of Training Operator 1.9.
 func (c *conversion) paddleServer() {
 	template := c.job.Spec.ReplicaSpecs[master].Template
 	port := cmp.Or(portOf(&template, "master"), 36543)

@@ -49,7 +49,7 @@ func TestTheKubeflowJobControlsTheChildren(t *testing.T) {
 	}
 }
 
-// The values come from Training Operator 1.9.4: pkg/operator/controller.v1/pytorch/envvar.go, and its own specs.
+// The values come from Training Operator 1.9.4: pkg/controller.v1/pytorch/envvar.go, and its own specs.
 func TestVariablesOfKubeflowsOperator(t *testing.T) {
 	env := map[string]string{}
 	for _, v := range podOf(serve(t, pytorchJob), state.Slot{Role: v1alpha1.Worker, Index: 1}).Spec.Containers[0].Env {
@@ -65,7 +65,7 @@ func TestVariablesOfKubeflowsOperator(t *testing.T) {
 	}
 }
 
-// The operator's variables win over the template's, as Kubeflow's operator appends its own: pkg/operator/controller.v1 of Training Operator 1.9.4.
+// The operator's variables win over the template's, as Kubeflow's operator appends its own: pkg/controller.v1 of Training Operator 1.9.4.
 func TestVariablesOfTheOperatorWinOverTheTemplates(t *testing.T) {
 	one := `{replicas: 1, template: {spec: {containers: [{name: C, image: i, env: [ENV]}]}}}`
 	two := strings.Replace(one, "replicas: 1", "replicas: 2", 1)
@@ -151,7 +151,7 @@ func TestAnEventFitsIntoTheAPI(t *testing.T) {
 	}
 }
 
-// A Master of a PaddleJob keeps its name and its meaning, and its success is the job's. Source: pkg/operator/controller.v1/paddlepaddle of Training
+// A Master of a PaddleJob keeps its name and its meaning, and its success is the job's. Source: pkg/controller.v1/paddlepaddle of Training
 // Operator 1.9.4: envvar.go, and its own specs.
 func TestAPaddleMasterIsServedAsAMaster(t *testing.T) {
 	template := `{spec: {containers: [{name: paddle, image: i, ports: [{name: master, containerPort: 8080}]}]}}`

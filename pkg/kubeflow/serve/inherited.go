@@ -138,7 +138,7 @@ func (i *inheritance) hasSucceeded() bool {
 }
 
 // isFinal reports whether the failure of the pod is the job's under the restart policy. Under ExitCode these are 1 to 127.
-// Source: pkg/operator/controller.v1/common/pod.go and pkg/util/train/train_util.go of Training Operator 1.9.4.
+// Source: pkg/controller.v1/common/pod.go and pkg/util/train/train_util.go of Training Operator 1.9.4.
 func isFinal(policy v1alpha1.RestartPolicy, pod *corev1.Pod) bool {
 	switch policy {
 	case v1alpha1.RestartNever:

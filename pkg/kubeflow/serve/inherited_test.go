@@ -52,7 +52,7 @@ func formerPod(text string) corev1.Pod {
 	return pod
 }
 
-// The wanted fates come from the controllers of Training Operator 1.9.4, pkg/operator/controller.v1; but for what replaces pods, which nothing did.
+// The wanted fates come from the controllers of Training Operator 1.9.4, pkg/controller.v1; but for what replaces pods, which nothing did.
 func TestTheFateOfInheritedPods(t *testing.T) {
 	policy := func(manifest, name string) string {
 		return strings.ReplaceAll(manifest, "{replicas:", "{restartPolicy: "+name+", replicas:")

@@ -176,7 +176,7 @@ func (m *mirror) count() {
 }
 
 // settle counts each replica once, at the end of the job. A replica that still ran when the job succeeded has succeeded.
-// Source: pkg/operator/controller.v1/common/job.go of Training Operator 1.9.4.
+// Source: pkg/controller.v1/common/job.go of Training Operator 1.9.4.
 func (m *mirror) settle() {
 	if !m.next.isFinished() {
 		return

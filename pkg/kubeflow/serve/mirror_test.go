@@ -216,7 +216,7 @@ func TestReplicaStatusesHaveTheRolesOfTheSource(t *testing.T) {
 	}
 }
 
-// Workflows wait for these numbers, and read them late. The wanted ones come from pkg/operator/controller.v1/common/job.go of Training Operator 1.9.4.
+// Workflows wait for these numbers, and read them late. The wanted ones come from pkg/controller.v1/common/job.go of Training Operator 1.9.4.
 func TestReplicaStatusesAreSettledAtTheEndAndNeverChangeAgain(t *testing.T) {
 	type counts = map[v1alpha1.Role]v1alpha1.ReplicaStatus
 	for name, c := range map[string]struct {

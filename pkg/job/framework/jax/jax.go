@@ -6,7 +6,7 @@
 //	JAX_NUM_PROCESSES         number of workers               for the script to pass on, see below
 //	JAX_PROCESS_ID            the worker's index              for the script to pass on
 //	COORDINATOR_ADDRESS, COORDINATOR_PORT, NUM_PROCESSES, PROCESS_ID
-//	                          the same, under the names of Kubeflow's JAXJob v1 (pkg/operator/controller.v1/jax/envvar.go)
+//	                          the same, under the names of Kubeflow's JAXJob v1 (pkg/controller.v1/jax/envvar.go)
 //	PYTHONUNBUFFERED          1, also for evaluators
 //
 // JAX (0.10) takes only the address from the environment. Its cluster detection knows Slurm, Open MPI, Cloud TPU and,

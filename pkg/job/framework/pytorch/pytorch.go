@@ -79,7 +79,7 @@ func collective(job *v1alpha1.TrainingJob) []corev1.EnvVar {
 }
 
 // ranksPerPod returns by how much WORLD_SIZE exceeds the number of pods: 1, or the number in nprocPerNode of a PyTorchJob with a Master that the job
-// serves. Source: pkg/operator/controller.v1/pytorch/envvar.go of Training Operator 1.9.4.
+// serves. Source: pkg/controller.v1/pytorch/envvar.go of Training Operator 1.9.4.
 func ranksPerPod(job *v1alpha1.TrainingJob) int {
 	if state.ServedJob(job) == nil {
 		return 1

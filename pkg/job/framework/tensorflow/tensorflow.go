@@ -53,7 +53,7 @@ func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev
 	}
 }
 
-// isLocal reports whether the job is a local run, which has no TF_CONFIG, as in TFJob v1 (isDistributed in pkg/operator/controller.v1/tensorflow).
+// isLocal reports whether the job is a local run, which has no TF_CONFIG, as in TFJob v1 (isDistributed in pkg/controller.v1/tensorflow).
 // An elastic job of one replica may grow and has one.
 func isLocal(spec *v1alpha1.TrainingJobSpec) bool {
 	return spec.Elastic == nil && state.Total(spec) == 1

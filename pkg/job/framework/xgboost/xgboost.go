@@ -8,7 +8,7 @@
 //	DMLC_TASK_ID                           the rank, of a fixed width      parameters (xgboost/collective.py, init)
 //	DMLC_NUM_WORKER                        number of ranks
 //	MASTER_ADDR, MASTER_PORT, WORLD_SIZE, RANK, WORKER_ADDRS, WORKER_PORT
-//	                                       as in Kubeflow's XGBoostJob v1 (pkg/operator/controller.v1/xgboost); WORKER_ADDRS has
+//	                                       as in Kubeflow's XGBoostJob v1 (pkg/controller.v1/xgboost); WORKER_ADDRS has
 //	                                       all ranks but rank 0, and is left out if there are none
 //	PYTHONUNBUFFERED                       1, also for evaluators
 //

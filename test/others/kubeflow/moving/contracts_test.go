@@ -47,7 +47,7 @@ func ownerOf(t *testing.T, namespace string, ref metav1.OwnerReference) *unstruc
 // of each object, and gives up if its UID is another or if an owner has several owners. Kueue walks the controllers.
 //
 // Sources: kubeflow/katib pkg/webhook/v1beta1/pod/inject_webhook.go, getKatibJob, commit 0222fb8146b8; NVIDIA/KAI-scheduler
-// pkg/podgrouper/podgrouper, getResourceOwners, of 2025; Kueue pkg/operator/controller/jobframework/reconciler.go, FindAncestorJobManagedByKueue, 0.19.0.
+// pkg/podgrouper/podgrouper, getResourceOwners, of 2025; Kueue pkg/controller/jobframework/reconciler.go, FindAncestorJobManagedByKueue, 0.19.0.
 func TestOwnersLeadFromAPodToTheJobAndItsOwner(t *testing.T) {
 	startOurs(t)
 	m := movers{t, namespace(t, "owners")}
@@ -134,7 +134,7 @@ func expectCurrent(t *testing.T, j job, want string, succeeded, failed bool) {
 }
 
 // katib reports whether Katib's default successCondition or failureCondition finds the condition.
-// Sources: kubeflow/katib pkg/operator/controller.v1beta1/trial/util/job_util.go, GetDeployedJobStatus, commit 05967b46919f; the conditions: the
+// Sources: kubeflow/katib pkg/controller.v1beta1/trial/util/job_util.go, GetDeployedJobStatus, commit 05967b46919f; the conditions: the
 // documentation of trialTemplate.successCondition.
 func katib(object, kind string) bool {
 	return len(gjson.Get(object, `status.conditions.#(type=="`+kind+`")#|#(status=="True")#`).Array()) > 0

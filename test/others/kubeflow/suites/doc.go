@@ -4,7 +4,7 @@
 // The specs are in the Go modules of that operator and of Kueue. Those that use only the API run here: each package has one suite file, which
 // starts an API server and a controller, or waits for Deployments. A copy of the module has another suite file in its place, which does neither.
 //
-// These specs of Kubeflow's operator do not run, as they call its functions and not the API: those of pkg/operator/controller.v1/common and control, of
+// These specs of Kubeflow's operator do not run, as they call its functions and not the API: those of pkg/controller.v1/common and control, of
 // tensorflow other than those that the table names, and of mpi, whose kind is not served.
 //
 // Of Kueue's specs for these kinds, the specs of test/integration start Kueue's controllers and write the status of the job themselves: they test Kueue

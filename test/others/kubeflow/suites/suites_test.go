@@ -39,14 +39,14 @@ var kueueSuite string
 
 func TestKubeflowsSpecs(t *testing.T) {
 	run(t, kubeflow.TrainingOperator, kubeflowSuite,
-		suite{folder: "pkg/operator/controller.v1/pytorch", name: "pytorch", replaced: "pytorchjob_controller_suite_test.go", specs: 7},
+		suite{folder: "pkg/controller.v1/pytorch", name: "pytorch", replaced: "pytorchjob_controller_suite_test.go", specs: 7},
 		suite{
-			folder: "pkg/operator/controller.v1/tensorflow", name: "tensorflow", replaced: "suite_test.go", more: "var reconciler *TFJobReconciler",
+			folder: "pkg/controller.v1/tensorflow", name: "tensorflow", replaced: "suite_test.go", more: "var reconciler *TFJobReconciler",
 			focus: "suspend semantics|copy labels", specs: 4,
 		},
-		suite{folder: "pkg/operator/controller.v1/xgboost", name: "xgboost", replaced: "suite_test.go", specs: 3},
-		suite{folder: "pkg/operator/controller.v1/paddlepaddle", name: "paddle", replaced: "paddlepaddle_controller_suite_test.go", specs: 4},
-		suite{folder: "pkg/operator/controller.v1/jax", name: "jax", replaced: "jaxjob_controller_suite_test.go", specs: 2})
+		suite{folder: "pkg/controller.v1/xgboost", name: "xgboost", replaced: "suite_test.go", specs: 3},
+		suite{folder: "pkg/controller.v1/paddlepaddle", name: "paddle", replaced: "paddlepaddle_controller_suite_test.go", specs: 4},
+		suite{folder: "pkg/controller.v1/jax", name: "jax", replaced: "jaxjob_controller_suite_test.go", specs: 2})
 }
 
 // TestKueuesSpecs needs real nodes: the specs end pods by commands in them.
