@@ -120,7 +120,7 @@ func isNamed(incidents []v1alpha1.Incident, p *state.Pod) bool {
 // them.
 func mustBeChecked(incidents []v1alpha1.Incident, p *state.Pod) bool {
 	latest := latestOfJob(incidents)
-	return latest != nil && failure.ReasonOf(latest.Reason).IsNodeFault && p.Checked
+	return latest != nil && failure.ReasonOf(latest.Reason).IsNodeFault && p.Checks.Ended
 }
 
 func latestOfJob(incidents []v1alpha1.Incident) *v1alpha1.Incident {

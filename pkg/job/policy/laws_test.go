@@ -137,7 +137,7 @@ func checkOrders(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
 			t.Fatalf("the whole job restarts, and something else with it: %+v", v.Restarts)
 		case !s.InRange(slot) || !isOfWholeJob && isDone[s.Replica(slot).State] || o.Attempt != s.Job.Status.Attempt:
 			t.Fatalf("%s is restarted, which is none of the present: %+v", slot, o.Failure)
-		case o.Cause == v1alpha1.CauseHang && (s.Replica(slot).State != state.Running || s.Replica(slot).Pod.Page == 0):
+		case o.Cause == v1alpha1.CauseHang && (s.Replica(slot).State != state.Running || s.Replica(slot).Pod.Page.Port == 0):
 			t.Fatalf("%s hangs, which does not run or cannot report", slot)
 		case o.Cause == v1alpha1.CauseHang && s.Job.Spec.Progress.Port > 0 && s.Progress.Read.Before(o.Time.Add(time.Minute)):
 			t.Fatalf("%s hangs since %v, and its page was last read at %v", slot, o.Time, s.Progress.Read)

@@ -9,9 +9,19 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// pageOf returns the port of the pod's progress page, as its main container got it; 0 for none, or if the template has set the variable
+// Page is the progress page of a pod.
+type Page struct {
+	// Port is the port at which the pod was created to serve the page; 0 for none.
+	Port int32
+	// Address is the IP address at which the operator may read it (AddressOf).
+	Address string
+	// OnHost is whether the pod is on the network of its node.
+	OnHost bool
+}
+
+// pagePortOf returns the port of the pod's progress page, as its main container got it; 0 for none, or if the template has set the variable
 // to something else.
-func pageOf(pod *corev1.Pod) int32 {
+func pagePortOf(pod *corev1.Pod) int32 {
 	c := mainOf(pod)
 	if c == nil {
 		return 0
@@ -28,7 +38,7 @@ func pageOf(pod *corev1.Pod) int32 {
 // an address of its own. On the network of its node the port belongs to the pod only while the pod holds it.
 func AddressOf(pod *corev1.Pod) string {
 	switch {
-	case pageOf(pod) == 0,
+	case pagePortOf(pod) == 0,
 		pod.Spec.HostNetwork && !holdsPage(pod),
 		!pod.Spec.HostNetwork && pod.Status.PodIP == pod.Status.HostIP:
 		return ""
@@ -45,7 +55,7 @@ func holdsPage(pod *corev1.Pod) bool {
 // PagePort returns the declaration of the page's port in the pod's main container; nil if there is none. A port with a hostIP does not count,
 // because the scheduler keeps it free at that address alone.
 func PagePort(pod *corev1.Pod) *corev1.ContainerPort {
-	c, port := mainOf(pod), pageOf(pod)
+	c, port := mainOf(pod), pagePortOf(pod)
 	if c == nil || port == 0 {
 		return nil
 	}

@@ -3,11 +3,10 @@ package state
 import (
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
-
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
 // A preflight check is an init container named preflight-*. It exits with 0 if the node passed, 1 if the node failed, and 2 if the check
@@ -19,8 +18,16 @@ const (
 	preflightMisconfigured = 2
 )
 
-// readPreflight reads for how long the pod's preflight checks ran. The template may have none of them: admission adds some.
-func (p *Pod) readPreflight(pod *corev1.Pod) {
+// Checks are the preflight checks of a pod.
+type Checks struct {
+	// Running is whether a check runs, and Ended whether one has ended.
+	Running, Ended bool
+	// Took is how long those that ended took.
+	Took time.Duration
+}
+
+// checksOf reads the pod's preflight checks. The template may have none of them: admission adds some.
+func checksOf(pod *corev1.Pod) (checks Checks) {
 	for i := range pod.Status.InitContainerStatuses {
 		c := &pod.Status.InitContainerStatuses[i]
 		isLikeIt := func(s corev1.Container) bool { return s.Name == c.Name && IsLikeCheck(&s) }
@@ -28,28 +35,21 @@ func (p *Pod) readPreflight(pod *corev1.Pod) {
 		switch {
 		case !strings.HasPrefix(c.Name, preflightPrefix) || slices.ContainsFunc(pod.Spec.InitContainers, isLikeIt):
 		case c.State.Running != nil:
-			p.Checking = true
+			checks.Running = true
 		case end != nil:
-			p.Checked = true
+			checks.Ended = true
 			if !end.StartedAt.IsZero() {
-				p.CheckedFor += max(0, end.FinishedAt.Sub(end.StartedAt.Time))
+				checks.Took += max(0, end.FinishedAt.Sub(end.StartedAt.Time))
 			}
 		}
 	}
+	return checks
 }
 
 // IsLikeCheck reports whether the init container has the name of a preflight check and is none, but a native side-car: the main container does not
 // wait for its end.
 func IsLikeCheck(c *corev1.Container) bool {
 	return strings.HasPrefix(c.Name, preflightPrefix) && ptr.Deref(c.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways
-}
-
-// applyPreflight makes a failed preflight check a rejection of the pod by its node: the program has not begun.
-func (p *Pod) applyPreflight() {
-	if p.Exit.isOfPreflight(preflightFailed) {
-		message := strings.TrimSuffix(p.Exit.Container+": "+p.Exit.Message, ": ")
-		p.Rejected, p.NeverRan = Trouble{Reason: v1alpha1.ReasonPreflightFailed, Message: message}, true
-	}
 }
 
 // IsMisconfiguredCheck reports whether a preflight check ended by its own fault, not by the node's. A nil Exit is none.

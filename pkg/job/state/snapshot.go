@@ -43,7 +43,9 @@ func New(o Observed) (*Snapshot, error) {
 	s.leaveLost()
 	s.Pods = sortPods(s.Pods)
 	s.keepScheduler()
-	s.applySideCarRules()
+	for i := range s.Pods {
+		s.Pods[i].applySideCarRules(s.Job.Spec.Recovery.Rules)
+	}
 	s.addReplicas()
 	return s, nil
 }

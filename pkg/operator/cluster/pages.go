@@ -188,7 +188,7 @@ func (s Shown) after(began time.Time, body []byte, err error) Shown {
 // addPage adds what the page of rank 0 has shown, while rank 0 runs, and the last report after its end.
 func (c *Cluster) addPage(s *state.Snapshot) {
 	job, r := client.ObjectKeyFromObject(s.Job), s.Reporter()
-	if !state.ReportsByPage(&s.Job.Spec) || r == nil || r.State != state.Running || r.Pod.Page == 0 {
+	if !state.ReportsByPage(&s.Job.Spec) || r == nil || r.State != state.Running || r.Pod.Page.Port == 0 {
 		c.addLast(s, r, c.options.Pages.Forget(job).Said)
 		return
 	}

@@ -123,7 +123,7 @@ func (c *Cluster) addStacks(s *state.Snapshot) {
 // rankPages returns the pages of the running ranks, and how many running ranks there are besides. Evaluators wait for no rank.
 func (c *Cluster) rankPages(s *state.Snapshot) (ranks []RankPage, more int) {
 	for r := range s.Replicas() {
-		if !state.IsNeeded(r.Slot.Role) || r.State != state.Running || r.Pod.Page == 0 {
+		if !state.IsNeeded(r.Slot.Role) || r.State != state.Running || r.Pod.Page.Port == 0 {
 			continue
 		}
 		address, err := c.options.PageAt(r.Pod)

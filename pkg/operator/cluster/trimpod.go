@@ -31,7 +31,7 @@ func (s *shared) trimPod(o any) (any, error) {
 		ObjectMeta: identity(pod, kept...),
 		Spec:       corev1.PodSpec{NodeName: pod.Spec.NodeName, HostNetwork: pod.Spec.HostNetwork, InitContainers: likeChecks(pod), Containers: s.containersOf(pod), Volumes: claims},
 		Status: corev1.PodStatus{
-			Phase: pod.Status.Phase, NominatedNodeName: short(pod.Status.NominatedNodeName), Reason: short(pod.Status.Reason), Message: message(pod.Status.Message), Conditions: conditions(pod),
+			Phase: pod.Status.Phase, Reason: short(pod.Status.Reason), Message: message(pod.Status.Message), Conditions: conditions(pod),
 			ContainerStatuses:     states(pod.Status.ContainerStatuses, state.MainContainer(pod), isRestartable(pod)),
 			InitContainerStatuses: states(pod.Status.InitContainerStatuses, "", false),
 		},
