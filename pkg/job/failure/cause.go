@@ -88,10 +88,9 @@ func missedPeer(s *state.Snapshot, f *v1alpha1.Failure) bool {
 
 // takenAwayBecause returns how the pod was lost, with Kubernetes' reason and message if there are any.
 func takenAwayBecause(s *state.Snapshot, p *state.Pod) state.Trouble {
-	node, _ := s.NodeTrouble(p)
-	switch {
+	switch node := s.NodeOf(p); {
 	case s.IsLost(p):
-		return node.Lost
+		return node.Loss
 	case p.Disruption.Reason != "":
 		return p.Disruption
 	case wasEvictedForNode(p):

@@ -183,7 +183,7 @@ func asEnded(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) state
 	if !isInTime(s, p.Disruption.Reason, p.Disruption.Time, beginOf(s, incident)) {
 		q.Disruption = state.Trouble{}
 	}
-	if node, _ := s.NodeTrouble(p); !isInTime(s, node.Lost.Reason, node.Since, beginOf(s, incident)) { // a side-car ran until then
+	if node := s.NodeOf(p); !isInTime(s, node.Loss.Reason, node.Since, beginOf(s, incident)) { // a side-car ran until then
 		q.Phase = corev1.PodFailed
 	}
 	return q

@@ -81,8 +81,8 @@ func brokeAt(s *state.Snapshot, p *state.Pod) time.Time {
 	} else {
 		at = state.Earliest(at, p.Finished, p.EndSeen)
 	}
-	if node, _ := s.NodeTrouble(p); s.IsLost(p) {
-		at = state.Earliest(at, node.Since)
+	if s.IsLost(p) {
+		at = state.Earliest(at, s.NodeOf(p).Since)
 	}
 	if at.IsZero() {
 		return s.Now

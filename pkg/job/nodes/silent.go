@@ -112,8 +112,8 @@ func WithSilent(known []state.Node, silent map[string]time.Time, now time.Time) 
 		if i < 0 {
 			i, all = len(all), append(all, state.Node{Name: name})
 		}
-		if n := &all[i]; n.Lost.Reason == "" || now.Before(n.Lost.Time) {
-			n.Since, n.Lost = since, state.Trouble{
+		if n := &all[i]; !n.LostBy(now) {
+			n.Since, n.Loss = since, state.Trouble{
 				Reason: v1alpha1.ReasonNodeSilent, Message: "its kubelet does not renew its Lease, while most others do", Time: since,
 			}
 		}

@@ -236,7 +236,7 @@ func notReadyMessage(s *state.Snapshot) string {
 		return ""
 	}
 	text := fmt.Sprintf(" Not ready: %s on %s", first.Slot, first.Pod.Node)
-	if node, inTrouble := s.NodeTrouble(first.Pod); inTrouble && node.IsNotReady() {
+	if node := s.NodeOf(first.Pod); node.IsNotReady() {
 		text += ", because its node is not ready"
 	}
 	if more > 0 {

@@ -39,7 +39,7 @@ func New(o Observed) (*Snapshot, error) {
 		}
 	}
 	slices.SortFunc(s.Nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
-	s.doubtMassLoss()
+	s.findLost()
 	s.leaveLost()
 	s.Pods = sortPods(s.Pods)
 	s.keepScheduler()
