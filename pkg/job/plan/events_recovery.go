@@ -28,8 +28,8 @@ func avoidedEvents(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event 
 			return n.Reason == anew[i].Reason && n.ExpirationTime.Equal(&anew[i].ExpirationTime)
 		}
 		if slices.IndexFunc(anew, isLike) == i {
-			alike := slices.DeleteFunc(slices.Clone(anew), func(n v1alpha1.AvoidedNode) bool { return !isLike(n) })
-			list = append(list, warn(v1alpha1.EventNodeAvoided, anew[i].Reason, avoidedMessage(alike)))
+			together := slices.DeleteFunc(slices.Clone(anew), func(n v1alpha1.AvoidedNode) bool { return !isLike(n) })
+			list = append(list, warn(v1alpha1.EventNodeAvoided, anew[i].Reason, avoidedMessage(together)))
 		}
 	}
 	for i := range anew {
@@ -42,17 +42,17 @@ func avoidedEvents(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event 
 	return list
 }
 
-func avoidedMessage(alike []v1alpha1.AvoidedNode) string {
+func avoidedMessage(together []v1alpha1.AvoidedNode) string {
 	var nodes []string
-	for i := range alike {
-		nodes = append(nodes, alike[i].Name)
+	for i := range together {
+		nodes = append(nodes, together[i].Name)
 	}
-	n := &alike[0]
+	n := &together[0]
 	until := n.ExpirationTime.UTC().Format(untilFormat)
 	if len(nodes) == 1 {
 		return fmt.Sprintf("New pods avoid %s until %s: %s, failure %d.", n.Name, until, n.Reason, n.Failures)
 	}
-	return fmt.Sprintf("New pods avoid %s until %s: %s.", firstOf(nodes), until, n.Reason)
+	return fmt.Sprintf("New pods avoid %s until %s: %s.", nameFirst(nodes), until, n.Reason)
 }
 
 // untilFormat is how messages show until when a node is avoided.
@@ -68,11 +68,11 @@ func names(slots []state.Slot) string {
 	for _, slot := range slots {
 		list = append(list, slot.String())
 	}
-	return firstOf(list)
+	return nameFirst(list)
 }
 
-// firstOf lists the first of the names, and counts the others.
-func firstOf(names []string) string {
+// nameFirst lists the first of the names, and counts the others.
+func nameFirst(names []string) string {
 	list := slices.Clone(names[:min(len(names), namedInEvent)])
 	if more := len(names) - namedInEvent; more > 0 {
 		list = append(list, fmt.Sprintf("%d more", more))

@@ -9,8 +9,8 @@ import (
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
-// leave returns the plan for a deleted job that exists until its last pod is gone: all pods end, with their own grace periods, and the status counts them.
-func leave(s *state.Snapshot) Plan {
+// planOfDeleted returns the plan for a deleted job that exists until its last pod is gone: all pods end, with their own grace periods, and the status counts them.
+func planOfDeleted(s *state.Snapshot) Plan {
 	p := Plan{Status: *s.Job.Status.DeepCopy()}
 	p.Status.ObservedGeneration = s.Job.Generation
 	observe(s, &p.Status)

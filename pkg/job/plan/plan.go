@@ -72,7 +72,7 @@ func Make(s *state.Snapshot) Plan {
 	isLeaving := !s.Job.DeletionTimestamp.IsZero() && slices.Contains(s.Job.Finalizers, v1alpha1.FinalizerQuota)
 	switch {
 	case isLeaving && !s.Job.Spec.IsManagedElsewhere() && !s.IsStale():
-		return leave(s)
+		return planOfDeleted(s)
 	case s.Job.Spec.IsManagedElsewhere() || !s.Job.DeletionTimestamp.IsZero():
 		return Plan{Status: s.Job.Status}
 	case s.Foreign != "" && !s.IsFinished():

@@ -21,8 +21,8 @@ func MainContainer(pod *corev1.Pod) string {
 	return pod.Spec.Containers[0].Name
 }
 
-// mainOf returns the container that trains; nil if the pod has none of that name.
-func mainOf(pod *corev1.Pod) *corev1.Container {
+// MainOf returns the container that trains; nil if the pod has none of that name.
+func MainOf(pod *corev1.Pod) *corev1.Container {
 	name := MainContainer(pod)
 	at := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == name })
 	if at < 0 {
@@ -34,8 +34,8 @@ func mainOf(pod *corev1.Pod) *corev1.Container {
 // HasMain reports whether the main container of the role's template is so.
 func HasMain(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role, is func(*corev1.Container) bool) bool {
 	template := spec.ReplicaSpecs[role].Template
-	main := MainContainer(&corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec})
-	return slices.ContainsFunc(template.Spec.Containers, func(c corev1.Container) bool { return c.Name == main && is(&c) })
+	main := MainOf(&corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec})
+	return main != nil && is(main)
 }
 
 func mainStatus(pod *corev1.Pod) corev1.ContainerStatus {

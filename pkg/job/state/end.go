@@ -64,7 +64,7 @@ type Exit struct {
 //	Failed    main runs; status Evicted                      Rejected Evicted; the exit is still to come, and the phase counts as Running
 //	Failed    main 143; status Evicted                       Rejected Evicted, Exit 143
 func endOf(pod *corev1.Pod, isRestarting bool) End {
-	e := End{NeverRan: neverRan(pod), Finished: finished(pod), Rejected: rejected(pod), Disruption: disruption(pod)}
+	e := End{NeverRan: neverRan(pod), Finished: finishedAt(pod), Rejected: rejected(pod), Disruption: disruption(pod)}
 	last, side, all := exitsOf(pod)
 	e.SideExits, e.Ended = side, all && !isRestarting
 	switch {
@@ -153,8 +153,8 @@ func (e *End) applySideCarRules(rules []v1alpha1.RecoveryRule) {
 	}
 }
 
-// phaseOf returns the pod's phase; Running for one that is called Failed while a container of it has yet to end.
-func phaseOf(pod *corev1.Pod) corev1.PodPhase {
+// podPhase returns the pod's phase; Running for one that is called Failed while a container of it has yet to end.
+func podPhase(pod *corev1.Pod) corev1.PodPhase {
 	isEnding := func(c corev1.ContainerStatus) bool { // it ran, and its end is not written yet
 		return c.State.Running != nil || c.State.Terminated == nil && c.LastTerminationState.Terminated != nil
 	}
@@ -169,8 +169,8 @@ func isEnd(phase corev1.PodPhase) bool {
 	return phase == corev1.PodSucceeded || phase == corev1.PodFailed
 }
 
-// finished returns when the last container ended; zero unless the pod has finished.
-func finished(pod *corev1.Pod) (last time.Time) {
+// finishedAt returns when the last container ended; zero unless the pod has finished.
+func finishedAt(pod *corev1.Pod) (last time.Time) {
 	if !isEnd(pod.Status.Phase) {
 		return last
 	}

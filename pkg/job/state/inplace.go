@@ -49,7 +49,7 @@ func MatchesExit(rule *corev1.ContainerRestartRule, code int32) bool {
 // of that repository: every name with that digest has the same bytes. It is empty without such a digest, for example for an image that
 // was loaded without a registry.
 func byDigest(pod *corev1.Pod, main corev1.ContainerStatus) string {
-	c := mainOf(pod)
+	c := MainOf(pod)
 	if main.State.Running == nil || c == nil {
 		return ""
 	}

@@ -22,7 +22,7 @@ type Page struct {
 // pagePortOf returns the port of the pod's progress page, as its main container got it; 0 for none, or if the template has set the variable
 // to something else.
 func pagePortOf(pod *corev1.Pod) int32 {
-	c := mainOf(pod)
+	c := MainOf(pod)
 	if c == nil {
 		return 0
 	}
@@ -55,7 +55,7 @@ func holdsPage(pod *corev1.Pod) bool {
 // PagePort returns the declaration of the page's port in the pod's main container; nil if there is none. A port with a hostIP does not count,
 // because the scheduler keeps it free at that address alone.
 func PagePort(pod *corev1.Pod) *corev1.ContainerPort {
-	c, port := mainOf(pod), pagePortOf(pod)
+	c, port := MainOf(pod), pagePortOf(pod)
 	if c == nil || port == 0 {
 		return nil
 	}

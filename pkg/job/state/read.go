@@ -73,7 +73,7 @@ func runOf(pod *corev1.Pod, isRestarting bool) Run {
 		return c.Type == corev1.PodReady && (c.Status == corev1.ConditionTrue || c.Reason == containersNotReady && main.Ready)
 	}
 	r := Run{
-		Phase: phaseOf(pod), Ready: !isRestarting && slices.ContainsFunc(pod.Status.Conditions, isReady),
+		Phase: podPhase(pod), Ready: !isRestarting && slices.ContainsFunc(pod.Status.Conditions, isReady),
 		Waiting: waitingFor(pod), Unhealthy: brokenDevice(pod), Conditions: ownConditions(pod),
 	}
 	switch {
@@ -102,7 +102,7 @@ func FirstFinalizers(pod *corev1.Pod) []string { return pod.Finalizers[:min(len(
 
 // wasGiven reports whether the pod's main container has the variable. The containers that admission adds do not have it.
 func wasGiven(pod *corev1.Pod, variable string) bool {
-	main := mainOf(pod)
+	main := MainOf(pod)
 	return main != nil && HasEnv(main.Env, variable)
 }
 
@@ -151,18 +151,25 @@ func ownConditions(pod *corev1.Pod) []string {
 	return types
 }
 
-// brokenDevice returns the first device of the pod's containers that the kubelet reports as unhealthy.
 func brokenDevice(pod *corev1.Pod) Trouble {
 	for c := range containers(pod) {
-		for _, resource := range c.AllocatedResourcesStatus {
-			for _, device := range resource.Resources {
-				if device.Health == corev1.ResourceHealthStatusUnhealthy {
-					return trouble(v1alpha1.ReasonDeviceUnhealthy, string(resource.Name)+" "+string(device.ResourceID), time.Time{})
-				}
-			}
+		if broken := Broken(c.AllocatedResourcesStatus); broken != nil {
+			return trouble(v1alpha1.ReasonDeviceUnhealthy, string(broken[0].Name)+" "+string(broken[0].Resources[0].ResourceID), time.Time{})
 		}
 	}
 	return Trouble{}
+}
+
+// Broken returns the first device that the kubelet reports as unhealthy. No decision reads the others.
+func Broken(full []corev1.ResourceStatus) []corev1.ResourceStatus {
+	for _, resource := range full {
+		for _, device := range resource.Resources {
+			if device.Health == corev1.ResourceHealthStatusUnhealthy {
+				return []corev1.ResourceStatus{{Name: resource.Name, Resources: []corev1.ResourceHealth{device}}}
+			}
+		}
+	}
+	return nil
 }
 
 // waitingFor returns why the pod has no node, or why the first of its containers that waits does.

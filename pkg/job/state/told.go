@@ -102,7 +102,7 @@ func stayOf(pod *corev1.Pod, made Life) Stay {
 	isOther := main.ContainerID != told.Process && (main.ContainerID != "" || isEnd(pod.Status.Phase))
 	switch {
 	case !stay.Told:
-	case isOther, !isEnd(phaseOf(pod)):
+	case isOther, !isEnd(podPhase(pod)):
 		stay.Life, stay.Created, stay.Restarting = told.Life, told.Time, !isOther
 	default:
 		stay.Life, stay.Left = told.From, true
