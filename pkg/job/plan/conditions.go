@@ -208,7 +208,7 @@ func whyAbsent(s *state.Snapshot, r *state.Replica) string {
 	case why.Reason != "":
 		return state.KeepBeginning(r.Slot.String() + " is not running: " + why.Reason + ": " + why.Message)
 	case r.State == state.GivenUp && cmp.Or(r.Pod, r.Last) != nil:
-		incident := failure.IncidentOf(s, r)
+		incident := failure.RestartOf(s, r)
 		return state.KeepBeginning(failure.Describe(&incident.Failure) + " and is not run again in this attempt.")
 	case r.State == state.GivenUp:
 		return r.Slot.String() + " has failed and is not run again in this attempt."

@@ -135,7 +135,7 @@ func resume(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Me
 }
 
 // giveNextLives gives the next life to a replica, to all replicas of a role that have not succeeded, or to the whole job.
-func giveNextLives(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory, incident *failure.Incident) {
+func giveNextLives(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory, incident *failure.Restart) {
 	role := memory[incident.Role]
 	switch incident.Scope {
 	case v1alpha1.ScopeReplica:

@@ -33,7 +33,7 @@ type Plan struct {
 	Events []Event
 	Steps  []Step
 	// Restarts are the restarts that Status counts and the status as read does not.
-	Restarts []failure.Incident
+	Restarts []failure.Restart
 	// Wake is when to reconcile again without another event; zero for never.
 	Wake time.Time
 }
