@@ -136,7 +136,8 @@ func lateFailure(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) *
 }
 
 func isOnlyDeleted(s *state.Snapshot, p *state.Pod) bool {
-	return p.Exit == nil && !wasTakenAway(s, p) && !wasEvicted(p)
+	_, wasTaken := takenAway(s, p)
+	return p.Exit == nil && !wasTaken && !wasEvicted(p)
 }
 
 // wentAlone reports whether the late end is of a replica that restarts alone, as the others train on without it, and the incident restarted the job.

@@ -55,7 +55,7 @@ func ofPod(s *state.Snapshot, p *state.Pod) v1alpha1.Failure {
 	}
 	switch {
 	case IsLoss(f.Cause):
-		why := takenAwayBecause(s, p)
+		why, _ := takenAway(s, p)
 		f.Reason, f.Message = why.Reason, cmp.Or(why.Message, p.Rejected.Message)
 	case p.Exit != nil && (p.Rejected.Reason == "" || f.Cause == v1alpha1.CauseOOM):
 		f.Reason, f.Message = p.Exit.Reason, p.Exit.Message

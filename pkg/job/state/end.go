@@ -34,19 +34,6 @@ type End struct {
 	EndSeen time.Time
 }
 
-// Exit is a container's end.
-type Exit struct {
-	// Container is its name; Main is whether it is the main one, Side whether it is a side-car.
-	Container  string
-	Main, Side bool
-	Code       int32
-	Reason     string
-	Message    string
-	Time       time.Time
-	// NeverReady is whether the pod was not ready at any time since the main container began.
-	NeverReady bool
-}
-
 // endOf returns how the pod has ended, as its status shows. A kubelet that evicts a pod writes its end in two versions, a second apart at most. A
 // controller may end a pod before a kubelet knows it.
 //
@@ -79,67 +66,6 @@ func endOf(pod *corev1.Pod, isRestarting bool) End {
 		e.Exit = last
 	}
 	return e
-}
-
-// exitsOf returns the end of the container that decides, nil if it has not ended for good; the failures of side-cars, earliest first; and whether
-// all have ended for good. An init container decides only once the pod has failed of it: before that it may be a side-car, which the kubelet
-// restarts.
-func exitsOf(pod *corev1.Pod) (last *Exit, side []Exit, all bool) {
-	main := MainContainer(pod)
-	all = len(pod.Status.ContainerStatuses) > 0
-	for i := range pod.Status.ContainerStatuses {
-		c := &pod.Status.ContainerStatuses[i]
-		if c.State.Terminated == nil || restartsInPlace(pod, c) {
-			all = false
-			continue
-		}
-		exit := exitOf(c)
-		switch {
-		case c.Name == main:
-			exit.Main, exit.NeverReady = true, neverReady(pod, c.State.Terminated.StartedAt.Time)
-			last = &exit
-		case exit.Code != 0:
-			exit.Side = true
-			side = append(side, exit)
-		}
-	}
-	slices.SortStableFunc(side, byTime)
-	if last == nil && pod.Status.Phase == corev1.PodFailed {
-		last = failedInit(pod)
-	}
-	return last, side, all
-}
-
-// failedInit returns the end of the init container that failed the pod; nil if there is none.
-func failedInit(pod *corev1.Pod) *Exit {
-	var failed []Exit
-	for i := range pod.Status.InitContainerStatuses {
-		if c := &pod.Status.InitContainerStatuses[i]; c.State.Terminated != nil && c.State.Terminated.ExitCode != 0 {
-			failed = append(failed, exitOf(c))
-		}
-	}
-	if len(failed) == 0 {
-		return nil
-	}
-	first := slices.MinFunc(failed, byTime)
-	return &first
-}
-
-func exitOf(c *corev1.ContainerStatus) Exit {
-	end := c.State.Terminated
-	why := trouble(end.Reason, "", end.FinishedAt.Time)
-	words := strings.TrimSpace(why.Message + " " + printableLines(Cut(end.Message, MaxMessage)))
-	return Exit{Container: c.Name, Code: end.ExitCode, Reason: why.Reason, Message: words, Time: why.Time}
-}
-
-func byTime(a, b Exit) int { return a.Time.Compare(b.Time) }
-
-// neverReady reports whether the condition Ready of a pod whose main container has ended shows that it was never ready: else the condition has changed
-// since the container began.
-func neverReady(pod *corev1.Pod, began time.Time) bool {
-	return !began.IsZero() && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse && !c.LastTransitionTime.After(began)
-	})
 }
 
 // applySideCarRules lets the ends of side-cars count that a rule of recovery.rules names: the earliest of them breaks the pod, unless the main

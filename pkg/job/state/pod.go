@@ -68,9 +68,7 @@ type Deletion struct {
 }
 
 // CanRun reports whether a process of the pod may still run.
-func (p *Pod) CanRun() bool {
-	return !isEnd(p.Phase)
-}
+func (p *Pod) CanRun() bool { return !isEnd(p.Phase) }
 
 // HasStarted reports whether the pod's containers have run in its present life.
 func (p *Pod) HasStarted() bool {
