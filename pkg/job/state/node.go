@@ -57,19 +57,14 @@ func (s *Snapshot) NodeOf(p *Pod) Node {
 }
 
 // AvoidsUnhealthyNodes reports whether the job avoids unhealthy nodes: one that avoids no nodes does not.
-func (s *Snapshot) AvoidsUnhealthyNodes() bool {
-	return AvoidFor(&s.Job.Spec) > 0
-}
+func (s *Snapshot) AvoidsUnhealthyNodes() bool { return AvoidFor(&s.Job.Spec) > 0 }
 
 // IsLost reports whether the pod has not finished and its node counts as lost.
 func (s *Snapshot) IsLost(p *Pod) bool { return p.CanRun() && s.NodeOf(p).Lost }
 
 // IsSurelyLost reports whether the pod's node counts as lost by what the API server shows of the node itself. What cannot be taken back
 // waits for that.
-func (s *Snapshot) IsSurelyLost(p *Pod) bool {
-	n := s.NodeOf(p)
-	return s.IsLost(p) && !n.IsSilent()
-}
+func (s *Snapshot) IsSurelyLost(p *Pod) bool { return s.IsLost(p) && !s.NodeOf(p).IsSilent() }
 
 // Awaited returns the nodes, sorted, with pods of the job for which a restart waits: pods of past lives that can still act, or, if a replica
 // is broken or the report of rank 0 is late, all pods.
@@ -90,9 +85,7 @@ func (s *Snapshot) Awaited() []string {
 
 // MayAct reports whether a process of the pod may still run and be reached by its peers: it has not finished, and
 // is not a lost one that was taken out of the Service.
-func (s *Snapshot) MayAct(p *Pod) bool {
-	return p.CanRun() && (!p.Fenced || !s.IsLost(p))
-}
+func (s *Snapshot) MayAct(p *Pod) bool { return p.CanRun() && (!p.Fenced || !s.IsLost(p)) }
 
 const (
 	// mostNodes is the part of all nodes from which on it is likelier that the control plane has lost touch than that they are
@@ -132,10 +125,10 @@ func isMassLoss(since time.Time, notReady []time.Time, all int) bool {
 }
 
 // LostBy reports whether pods on the node count as lost at that time.
-func (n *Node) LostBy(now time.Time) bool { return n.Loss.Reason != "" && !now.Before(n.Loss.Time) }
+func (n Node) LostBy(now time.Time) bool { return n.Loss.Reason != "" && !now.Before(n.Loss.Time) }
 
 // IsSilent reports whether the node counts as lost only because it does not renew its Lease.
-func (n *Node) IsSilent() bool { return n.Loss.Reason == v1alpha1.ReasonNodeSilent }
+func (n Node) IsSilent() bool { return n.Loss.Reason == v1alpha1.ReasonNodeSilent }
 
 // IsNotReady reports whether the node's trouble is that it is not ready.
-func (n *Node) IsNotReady() bool { return n.Loss.Reason == v1alpha1.ReasonNodeLost }
+func (n Node) IsNotReady() bool { return n.Loss.Reason == v1alpha1.ReasonNodeLost }

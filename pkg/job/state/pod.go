@@ -75,12 +75,9 @@ func (p *Pod) HasStarted() bool {
 	return p.Phase == corev1.PodRunning && !p.Restarting || !p.CanRun() && !p.NeverRan
 }
 
-// HasSucceeded reports whether the pod has exited with code 0 by itself. The exit code of a deleted pod shows neither success nor failure.
-// The order of exit and deletion is unknown: the API server moves the time of a deletion on when the kubelet confirms it, and the clocks of
-// nodes differ. An end before the deletion is already recorded.
-//
-// A pod whose main container exited with code 0 has succeeded, even if its side-cars still run, and even if the kubelet reports it as failed
-// because of a side-car.
+// HasSucceeded reports whether the main container has exited with code 0 by itself, even if side-cars still run, or fail the pod. The exit code of a
+// deleted pod shows neither success nor failure. The order of exit and deletion is unknown: the API server moves the time of a deletion on when the
+// kubelet confirms it, and the clocks of nodes differ. An end before the deletion is already recorded.
 func (p *Pod) HasSucceeded() bool {
 	byMain := p.MainSucceeded && p.Exit == nil && p.Rejected.Reason == "" && p.Disruption.Reason == ""
 	return (p.Phase == corev1.PodSucceeded || byMain) && p.Deleted.IsZero()

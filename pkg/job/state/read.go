@@ -51,12 +51,13 @@ func GonePodOf(job string, pod *corev1.Pod, now time.Time) (p Pod, ok bool) {
 func FormerPodOf(pod *corev1.Pod) Pod { return read(pod, Stay{Created: pod.CreationTimestamp.Time}) }
 
 func read(pod *corev1.Pod, stay Stay) Pod {
+	main := MainOf(pod) // the containers that admission adds do not have the operator's variables
 	_, isInService := pod.Labels[v1alpha1.LabelJobName]
 	p := Pod{
 		Name: pod.Name, UID: pod.UID, Version: pod.ResourceVersion, Stay: stay, Number: numberOf(pod.Annotations[v1alpha1.AnnotationLifeNumber]),
 		Node: pod.Spec.NodeName, Fenced: !isInService,
 		HoldsVolume: slices.ContainsFunc(pod.Spec.Volumes, IsClaim),
-		Hears:       wasGiven(pod, v1alpha1.EnvCheckpointRequestFile), Asked: pod.Annotations[v1alpha1.AnnotationCheckpointRequest],
+		Hears:       main != nil && HasEnv(main.Env, v1alpha1.EnvCheckpointRequestFile), Asked: pod.Annotations[v1alpha1.AnnotationCheckpointRequest],
 		Page:   Page{Port: pagePortOf(pod), Address: AddressOf(pod), OnHost: pod.Spec.HostNetwork},
 		Checks: checksOf(pod), Run: runOf(pod, stay.Restarting), Deletion: deletionOf(pod), End: endOf(pod, stay.Restarting),
 	}
@@ -99,12 +100,6 @@ func deletionOf(pod *corev1.Pod) Deletion {
 
 // FirstFinalizers returns the pod's finalizers, up to the number that a message names.
 func FirstFinalizers(pod *corev1.Pod) []string { return pod.Finalizers[:min(len(pod.Finalizers), 3)] }
-
-// wasGiven reports whether the pod's main container has the variable. The containers that admission adds do not have it.
-func wasGiven(pod *corev1.Pod, variable string) bool {
-	main := MainOf(pod)
-	return main != nil && HasEnv(main.Env, variable)
-}
 
 // EnvOf returns the value of the variable of that name; empty if there is none.
 func EnvOf(env []corev1.EnvVar, name string) string {

@@ -125,14 +125,10 @@ func (s *Snapshot) successCounts(slot Slot) bool {
 }
 
 // IsBroken reports whether the present life has ended without success.
-func (r *Replica) IsBroken() bool {
-	return r.State == Failed || r.State == Lost || r.State == Vanished
-}
+func (r *Replica) IsBroken() bool { return r.State == Failed || r.State == Lost || r.State == Vanished }
 
 // NeedsPod reports whether the replica should have a pod that runs.
-func (r *Replica) NeedsPod() bool {
-	return r.State != Succeeded && r.State != GivenUp
-}
+func (r *Replica) NeedsPod() bool { return r.State != Succeeded && r.State != GivenUp }
 
 // HasNode reports whether the replica's pod has a node.
 func (r *Replica) HasNode() bool { return r.Pod != nil && r.Pod.Scheduled() }
