@@ -64,7 +64,7 @@ func parseTold(annotation string) (t Told, ok bool) {
 	return t, ok && t.From.Before(t.Life)
 }
 
-// Stay is the life of its slot in which a pod is: that of its name, or a later one since it restarted in place.
+// Stay is the life of its slot in which a pod is: the life in its name, or a later one since it restarted in place.
 type Stay struct {
 	Life Life
 	// Created is when the API server accepted the pod, or when the operator started its present life in place.
@@ -129,12 +129,12 @@ func LivesOf(job string, pod *corev1.Pod) (slot Slot, lives Lives, ok bool) {
 	}
 	main := mainStatus(pod)
 	end := main.LastTerminationState.Terminated
+	lives = Lives{Runs: told.Life, Before: told.From, Next: told.Life}
 	switch {
-	case main.ContainerID == told.Process || main.ContainerID == "":
-		return slot, Lives{Runs: told.From, Before: told.From, Next: told.Life}, true
+	case main.ContainerID == told.Process, main.ContainerID == "":
+		lives.Runs = told.From
 	case end != nil && end.ContainerID != told.Process:
-		return slot, Lives{told.Life, told.Life, told.Life}, true
-	default:
-		return slot, Lives{Runs: told.Life, Before: told.From, Next: told.Life}, true
+		lives.Before = told.Life
 	}
+	return slot, lives, true
 }
