@@ -25,8 +25,9 @@ func MainContainer(pod *corev1.Pod) string {
 }
 
 // MainOf returns the container that trains; nil if the pod has none of that name.
-func MainOf(pod *corev1.Pod) *corev1.Container {
-	name := MainContainer(pod)
+func MainOf(pod *corev1.Pod) *corev1.Container { return containerOf(pod, MainContainer(pod)) }
+
+func containerOf(pod *corev1.Pod, name string) *corev1.Container {
 	at := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == name })
 	if at < 0 {
 		return nil

@@ -51,9 +51,10 @@ type End struct {
 //	Failed    main runs; status Evicted                      Rejected Evicted; the exit is still to come, and the phase counts as Running
 //	Failed    main 143; status Evicted                       Rejected Evicted, Exit 143
 func endOf(pod *corev1.Pod, isRestarting bool) End {
-	e := End{NeverRan: neverRan(pod), Finished: finishedAt(pod), Rejected: rejected(pod), Disruption: disruption(pod)}
 	last, side, all := exitsOf(pod)
-	e.SideExits, e.Ended = side, all && !isRestarting
+	e := End{
+		SideExits: side, Ended: all && !isRestarting, NeverRan: neverRan(pod), Finished: finishedAt(pod), Rejected: rejected(pod), Disruption: disruption(pod),
+	}
 	switch {
 	case last == nil:
 	case last.isOfPreflight(preflightFailed):
@@ -91,9 +92,7 @@ func podPhase(pod *corev1.Pod) corev1.PodPhase {
 }
 
 // isEnd reports whether a pod of this phase has ended.
-func isEnd(phase corev1.PodPhase) bool {
-	return phase == corev1.PodSucceeded || phase == corev1.PodFailed
-}
+func isEnd(p corev1.PodPhase) bool { return p == corev1.PodSucceeded || p == corev1.PodFailed }
 
 // finishedAt returns when the last container ended; zero unless the pod has finished.
 func finishedAt(pod *corev1.Pod) (last time.Time) {

@@ -88,15 +88,7 @@ func (e *Exit) Matches(r *v1alpha1.RecoveryRule) bool {
 	}
 	return e != nil && (r.ContainerName == e.Container || r.ContainerName == "" && e.Main) &&
 		(len(r.ExitCodes) == 0 || slices.Contains(r.ExitCodes, e.Code)) &&
-		(len(r.Signals) == 0 || slices.Contains(r.Signals, e.Signal()))
-}
-
-// Signal returns the signal that ended the container, by its exit code; otherwise 0.
-func (e *Exit) Signal() int32 {
-	if IsSignal(e.Code) {
-		return e.Code - 128
-	}
-	return 0
+		(len(r.Signals) == 0 || IsSignal(e.Code) && slices.Contains(r.Signals, e.Code-128))
 }
 
 // IsSignal reports whether the exit code is a shell's 128 + signal.

@@ -67,7 +67,7 @@ func (s *Snapshot) PresentGroup() *Group {
 }
 
 // keepScheduler puts the scheduler in force that has the present attempt's group: an operator that comes back with another
-// default does not tear a gang apart. Who wants another scheduler for a job suspends it, and then it has no group.
+// default does not tear a gang apart. To change the scheduler, suspend the job: a suspended job has no group.
 func (s *Snapshot) keepScheduler() {
 	if group := s.PresentGroup(); group != nil && group.Scheduler != s.Gang.Scheduler {
 		s.Gang.Scheduler, s.Gang.Unavailable = group.Scheduler, ""

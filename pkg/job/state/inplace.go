@@ -24,16 +24,13 @@ func restartsInPlace(pod *corev1.Pod, status *corev1.ContainerStatus) bool {
 	}) {
 		return true
 	}
-	at := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == status.Name })
-	if at < 0 {
+	container, code := containerOf(pod, status.Name), status.State.Terminated.ExitCode
+	if container == nil {
 		return false
 	}
-	container, code := &pod.Spec.Containers[at], status.State.Terminated.ExitCode
-	if slices.ContainsFunc(container.RestartPolicyRules, func(rule corev1.ContainerRestartRule) bool { return MatchesExit(&rule, code) }) {
-		return true
-	}
+	byRule := slices.ContainsFunc(container.RestartPolicyRules, func(rule corev1.ContainerRestartRule) bool { return MatchesExit(&rule, code) })
 	policy := ptr.Deref(container.RestartPolicy, corev1.ContainerRestartPolicyNever)
-	return policy == corev1.ContainerRestartPolicyAlways || policy == corev1.ContainerRestartPolicyOnFailure && code != 0
+	return byRule || policy == corev1.ContainerRestartPolicyAlways || policy == corev1.ContainerRestartPolicyOnFailure && code != 0
 }
 
 // MatchesExit reports whether the rule is about containers that end with this exit code.

@@ -27,8 +27,8 @@ func IsNamed(spec *v1alpha1.TrainingJobSpec, slot Slot) bool {
 	return NamesOf(spec) == v1alpha1.DNSNamesAll || slot == Leader(spec)
 }
 
-// MovesPort reports whether the ranks may meet at another port in each attempt. They do not if the leader's template declares the port or has a
-// probe look at it: both are the same in a pod that is restarted in place.
+// MovesPort reports whether the ranks may meet at another port in each attempt. The port stays the same if the leader's template declares or probes
+// it, because a restart in place cannot change either.
 func MovesPort(spec *v1alpha1.TrainingJobSpec) bool {
 	facts, template := FactsOf(spec.Framework), spec.ReplicaSpecs[Leader(spec).Role].Template.Spec
 	port := facts.Port

@@ -11,12 +11,11 @@ import (
 
 // Page is the progress page of a pod.
 type Page struct {
-	// Port is the port at which the pod was created to serve the page; 0 for none.
-	Port int32
-	// Address is the IP address at which the operator may read it (AddressOf).
+	// Port is the port at which the pod was created to serve it; 0 for none. Address is the IP address at which the operator may read it
+	// (AddressOf), and OnHost whether the pod is on the network of its node.
+	Port    int32
 	Address string
-	// OnHost is whether the pod is on the network of its node.
-	OnHost bool
+	OnHost  bool
 }
 
 // pagePortOf returns the port of the pod's progress page, as its main container got it; 0 for none, or if the template has set the variable

@@ -27,10 +27,9 @@ type Pod struct {
 	HoldsVolume bool
 	// Hears is whether the pod was created with the file for checkpoint requests: spec.progress may change while it runs. Asked is what its
 	// containers find in that file; empty for none.
-	Hears bool
-	Asked string
-	Page  Page
-
+	Hears  bool
+	Asked  string
+	Page   Page
 	Checks Checks
 	Run
 	Deletion
@@ -57,10 +56,8 @@ type Run struct {
 
 // Deletion is the request to delete the pod; the zero value without one.
 type Deletion struct {
-	// Deleted is the time of the request. The API server moves it on when the kubelet confirms the deletion.
-	Deleted time.Time
-	// EndsBy is the end of the grace period.
-	EndsBy time.Time
+	// Deleted is the time of the request. The API server moves it on when the kubelet confirms the deletion. EndsBy is the end of the grace period.
+	Deleted, EndsBy time.Time
 	// Finalizers are the first finalizers of the pod; empty for none.
 	Finalizers string
 	// ForceNext is the time before which the operator does not delete the pod by force again; zero if it has not done so.

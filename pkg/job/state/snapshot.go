@@ -33,19 +33,17 @@ func New(o Observed) (*Snapshot, error) {
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		p.Life = s.LifeOf(p)
-		if ended, is := s.Ended[p.UID]; is && !p.Deleted.IsZero() && !s.IsPast(p) && !s.IsFinished() && !s.Is(v1alpha1.ConditionSuspended) {
+		if ended, is := s.Ended[p.UID]; is && !p.Deleted.IsZero() && !s.IsPast(p) && s.isUnderWay() {
 			ended.Life, ended.Version = p.Life, p.Version
 			*p = ended // its end counts, although it was deleted then
 		}
+		p.applySideCarRules(o.Job.Spec.Recovery.Rules)
 	}
 	slices.SortFunc(s.Nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	s.findLost()
 	s.leaveLost()
 	s.Pods = sortPods(s.Pods)
 	s.keepScheduler()
-	for i := range s.Pods {
-		s.Pods[i].applySideCarRules(s.Job.Spec.Recovery.Rules)
-	}
 	s.addReplicas()
 	return s, nil
 }
@@ -134,10 +132,10 @@ func (s *Snapshot) addGone(p *Pod) {
 		return
 	}
 	r.Last = p
-	switch isUnderWay := !s.IsFinished() && !s.Is(v1alpha1.ConditionSuspended); {
+	switch {
 	case p.HasSucceeded() && s.successCounts(p.Slot):
 		r.State = Succeeded
-	case p.HasStarted() && isUnderWay:
+	case p.HasStarted() && s.isUnderWay():
 		r.State = Vanished
 	}
 }
@@ -248,6 +246,9 @@ func (s *Snapshot) LaterPod() *Pod {
 func (s *Snapshot) Is(condition string) bool {
 	return meta.IsStatusConditionTrue(s.Job.Status.Conditions, condition)
 }
+
+// isUnderWay reports whether the job is neither finished nor suspended.
+func (s *Snapshot) isUnderWay() bool { return !s.IsFinished() && !s.Is(v1alpha1.ConditionSuspended) }
 
 // IsFinished reports whether the job has its verdict, which is final.
 func (s *Snapshot) IsFinished() bool { return s.Is(v1alpha1.ConditionFinished) }
