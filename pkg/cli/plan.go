@@ -140,7 +140,7 @@ func (c *connection) addNodes(ctx context.Context, t *tool, o *state.Observed) e
 		case err != nil:
 			return err
 		default:
-			if n := nodes.Of(&node, o.LostAfter, nodes.DefaultSignals()); n.Lost.Reason != "" {
+			if n := nodes.Of(&node, o.LostAfter, nodes.DefaultSignals()); n.Loss.Reason != "" {
 				o.Nodes = append(o.Nodes, n)
 			}
 		}

@@ -118,8 +118,8 @@ func whoShowsStacks(s *state.Snapshot, reader advice.Reader, o *stackFlags) (ran
 		if o.replica != "" && !strings.EqualFold(o.replica, r.Slot.String()) || o.rank >= 0 && o.rank != rank {
 			continue
 		}
-		if isKnown = true; r.State == state.Running && r.Pod.Page > 0 {
-			ranks = append(ranks, asked{Replica: r.Slot.String(), Rank: rank, slot: r.Slot, pod: r.Pod.Name, port: r.Pod.Page})
+		if isKnown = true; r.State == state.Running && r.Pod.Page.Port > 0 {
+			ranks = append(ranks, asked{Replica: r.Slot.String(), Rank: rank, slot: r.Slot, pod: r.Pod.Name, port: r.Pod.Page.Port})
 		}
 	}
 	switch {

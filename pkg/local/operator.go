@@ -54,7 +54,7 @@ func newOperator(s *server.Server, names *Names, lostAfter time.Duration, post f
 	settings := options(lostAfter)
 	o.reads = reads.New(&reads.Settings{Page: progress.NewReader().Read, Clock: clock.RealClock{}, Changed: func(client.ObjectKey) { post(o.queue.Now) }})
 	settings.Reads = o.reads
-	settings.PageAt = func(p *state.Pod) (netip.AddrPort, error) { return names.Page(p.Address, p.Page) }
+	settings.PageAt = func(p *state.Pod) (netip.AddrPort, error) { return names.Page(p.Page.Address, p.Page.Port) }
 	o.cache = s.NewCache(manager.Views(settings.Signals), func(server.Kind) int { return 0 })
 	kube := &server.Client{
 		Reader: &server.Reader{Source: o.cache, Indexes: manager.Indexes(), Await: func(server.Kind) { o.catchUp() }},

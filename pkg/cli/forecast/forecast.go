@@ -82,10 +82,10 @@ func Next(o *state.Observed) (string, error) {
 		b.WriteString("  nothing: its pods are newer than the job in the cache; try again\n")
 	}
 	for i := range p.Restarts {
-		fmt.Fprintf(b, "  counts  %s\n", state.Printable(p.Restarts[i].Message))
+		fmt.Fprintf(b, "  counts  %s\n", state.Printable(p.Restarts[i].Sentence))
 	}
 	for _, e := range p.Events {
-		if !slices.ContainsFunc(p.Restarts, func(i failure.Incident) bool { return i.Message == e.Message }) {
+		if !slices.ContainsFunc(p.Restarts, func(i failure.Restart) bool { return i.Sentence == e.Message }) {
 			fmt.Fprintf(b, "  emits   %s: %s\n", e.Reason, state.Printable(e.Message))
 		}
 	}

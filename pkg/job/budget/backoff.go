@@ -21,7 +21,7 @@ const (
 
 // Backoff returns how many restarts in a row the incident makes, and the time, in whole seconds, from which its lives may begin: now for
 // the first restart in a row.
-func Backoff(s *state.Snapshot, incident *failure.Incident) (inRow int32, next time.Time) {
+func Backoff(s *state.Snapshot, incident *failure.Restart) (inRow int32, next time.Time) {
 	inRow = restartsInRow(s, incident) + 1
 	recovery := s.Job.Spec.Recovery
 	if !failure.IsFailure(incident.Cause) {
@@ -54,7 +54,7 @@ func waitBefore(recovery *v1alpha1.Recovery, n int32) time.Duration {
 
 // restartsInRow returns how many restarts in a row came before the incident: of the replica, of the role's replica with the most, or of the
 // whole job.
-func restartsInRow(s *state.Snapshot, incident *failure.Incident) int32 {
+func restartsInRow(s *state.Snapshot, incident *failure.Restart) int32 {
 	if incident.Scope == v1alpha1.ScopeJob {
 		return JobRestartsInRow(s)
 	}

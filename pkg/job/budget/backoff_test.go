@@ -16,13 +16,13 @@ import (
 const second = time.Second
 
 // of is an incident of a worker.
-func of(index int32, cause v1alpha1.Cause, scope v1alpha1.RestartScope) *failure.Incident {
+func of(index int32, cause v1alpha1.Cause, scope v1alpha1.RestartScope) *failure.Restart {
 	f := v1alpha1.Failure{Role: v1alpha1.Worker, Index: index, Cause: cause}
-	return &failure.Incident{Incident: v1alpha1.Incident{Failure: f, Scope: scope}}
+	return &failure.Restart{Incident: v1alpha1.Incident{Failure: f, Scope: scope}}
 }
 
 // waits returns for how long the restart for the incident waits.
-func waits(s *state.Snapshot, incident *failure.Incident) time.Duration {
+func waits(s *state.Snapshot, incident *failure.Restart) time.Duration {
 	_, next := budget.Backoff(s, incident)
 	return next.Sub(s.Now)
 }
@@ -82,7 +82,7 @@ func TestTheBackOffIsThatOfTheReplicasThatRestart(t *testing.T) {
 	own, whole := builder.OwnRestartsInRow(4, 50*second), builder.RestartsInRow(7)
 	for name, c := range map[string]struct {
 		job      builder.JobOption
-		incident *failure.Incident
+		incident *failure.Restart
 		now      time.Duration
 		want     time.Duration
 	}{

@@ -14,7 +14,7 @@ import (
 )
 
 // Of returns the budget that the restart counts against; empty for none.
-func Of(spec *v1alpha1.TrainingJobSpec, incident *failure.Incident) v1alpha1.BudgetName {
+func Of(spec *v1alpha1.TrainingJobSpec, incident *failure.Restart) v1alpha1.BudgetName {
 	switch isApart := failure.IsApart(spec, incident.Role); {
 	case !failure.IsFailure(incident.Cause), incident.Joins != nil:
 		return ""
@@ -104,8 +104,8 @@ func NextEnd(s *state.Snapshot) time.Time {
 }
 
 // Number returns which restart within its budget the incident is, without those that it explains; 0 if no budget counts it.
-func Number(s *state.Snapshot, incident *failure.Incident) (n int32) {
-	if begun := []failure.Incident{*incident}; Of(&s.Job.Spec, incident) != "" {
+func Number(s *state.Snapshot, incident *failure.Restart) (n int32) {
+	if begun := []failure.Restart{*incident}; Of(&s.Job.Spec, incident) != "" {
 		charges := Charge(s, failure.Explain(s, begun), begun)
 		at := slices.IndexFunc(charges, func(c v1alpha1.Charges) bool { return c.Name == Of(&s.Job.Spec, incident) })
 		n = int32(len(charges[at].Times))
@@ -114,7 +114,7 @@ func Number(s *state.Snapshot, incident *failure.Incident) (n int32) {
 }
 
 // Charge returns the charges of all budgets: the amendments refund charges or move them to another budget, and the incidents add theirs.
-func Charge(s *state.Snapshot, amendments []failure.Amendment, incidents []failure.Incident) []v1alpha1.Charges {
+func Charge(s *state.Snapshot, amendments []failure.Amendment, incidents []failure.Restart) []v1alpha1.Charges {
 	var charges []v1alpha1.Charges
 	for _, name := range v1alpha1.BudgetNames {
 		times := Used(s, name)
@@ -123,7 +123,7 @@ func Charge(s *state.Snapshot, amendments []failure.Amendment, incidents []failu
 			if a.Was.Charged && budgetOfCause(a.Was.Cause) == name && at >= 0 {
 				times = slices.Delete(times, at, at+1)
 			}
-			if Of(&s.Job.Spec, &failure.Incident{Incident: a.Is, RuleMade: a.RuleMade}) == name {
+			if Of(&s.Job.Spec, &failure.Restart{Incident: a.Is, RuleMade: a.RuleMade}) == name {
 				times = append(times, a.Is.RestartTime)
 			}
 		}

@@ -71,7 +71,7 @@ func TestTheBudgetOfAnIncident(t *testing.T) {
 		{evaluator, loss, false, true}:                     "",
 		{evaluator, v1alpha1.CauseCompleted, false, false}: "",
 	} {
-		own := failure.Incident{Incident: v1alpha1.Incident{Failure: v1alpha1.Failure{Role: i.role, Cause: i.cause}, Charged: i.charged}, RuleMade: i.byRule}
+		own := failure.Restart{Incident: v1alpha1.Incident{Failure: v1alpha1.Failure{Role: i.role, Cause: i.cause}, Charged: i.charged}, RuleMade: i.byRule}
 		if got := budget.Of(&job.Spec, &own); got != want {
 			t.Errorf("%+v counts against %q, want %q", i, got, want)
 		}

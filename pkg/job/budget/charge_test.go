@@ -21,8 +21,8 @@ func TestChargesAfterARestart(t *testing.T) {
 		}
 		return list
 	}
-	begins := func(cause v1alpha1.Cause, charged bool) failure.Incident {
-		return failure.Incident{Incident: v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Cause: cause}, Charged: charged}}
+	begins := func(cause v1alpha1.Cause, charged bool) failure.Restart {
+		return failure.Restart{Incident: v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Cause: cause}, Charged: charged}}
 	}
 	incident := func(cause v1alpha1.Cause, charged bool, at time.Duration) v1alpha1.Incident {
 		return v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Cause: cause}, Charged: charged, RestartTime: builder.Time(at)}
@@ -42,18 +42,18 @@ func TestChargesAfterARestart(t *testing.T) {
 		name   string
 		was    []builder.JobOption
 		amends []failure.Amendment
-		begun  []failure.Incident
+		begun  []failure.Restart
 		want   []charged
 	}{
-		{"a budget that was never charged is left out", nil, nil, []failure.Incident{begins(v1alpha1.CauseInfrastructure, false)}, nil},
+		{"a budget that was never charged is left out", nil, nil, []failure.Restart{begins(v1alpha1.CauseInfrastructure, false)}, nil},
 		{"each incident is charged to the budget of its cause", nil, nil,
-			[]failure.Incident{begins(v1alpha1.CauseRetryable, true), begins(v1alpha1.CauseStartup, true), begins(v1alpha1.CauseOOM, true), begins(v1alpha1.CauseHang, true)},
+			[]failure.Restart{begins(v1alpha1.CauseRetryable, true), begins(v1alpha1.CauseStartup, true), begins(v1alpha1.CauseOOM, true), begins(v1alpha1.CauseHang, true)},
 			[]charged{of(restarts, 10, 60*second, 60*second), of(oom, 3, 60*second), of(hang, 5, 60*second)}},
-		{"a loss that only a rule makes counts against its own budget", nil, nil, []failure.Incident{ruled}, []charged{of(made, 100, 60*second)}},
+		{"a loss that only a rule makes counts against its own budget", nil, nil, []failure.Restart{ruled}, []charged{of(made, 100, 60*second)}},
 		{"so it does if it turns out to be one", []builder.JobOption{builder.Charged(restarts, 20*second)},
 			[]failure.Amendment{{Was: incident(v1alpha1.CauseRetryable, true, 20*second), Is: free, RuleMade: true}}, nil, []charged{of(made, 100, 20*second)}},
 		{"what is older than the window goes", []builder.JobOption{builder.Charged(restarts, -86400*second, -86340*second, 10*second)}, nil,
-			[]failure.Incident{begins(v1alpha1.CauseRetryable, true)}, []charged{of(restarts, 10, 10*second, 60*second)}},
+			[]failure.Restart{begins(v1alpha1.CauseRetryable, true)}, []charged{of(restarts, 10, 10*second, 60*second)}},
 		{"what was charged for a loss is refunded", []builder.JobOption{builder.Charged(restarts, 10*second, 20*second)},
 			[]failure.Amendment{{Was: incident(v1alpha1.CauseRetryable, true, 20*second), Is: free}}, nil, []charged{of(restarts, 10, 10*second)}},
 		{"a budget that was refunded in full is left out", []builder.JobOption{builder.Charged(oom, 20*second)},

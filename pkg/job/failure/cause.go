@@ -14,12 +14,12 @@ import (
 // causeOf returns why the pod broke, before any rule of recovery.rules applies.
 func causeOf(s *state.Snapshot, p *state.Pod) v1alpha1.Cause {
 	policy := s.Job.Spec.ReplicaSpecs[p.Slot.Role].RestartPolicy
-	switch {
+	switch _, wasTakenAway := takenAway(s, p); {
 	case p.Disruption.Reason == preempted:
 		return v1alpha1.CausePreempted
 	case p.HasSucceeded(): // and is to run again
 		return v1alpha1.CauseCompleted
-	case wasTakenAway(s, p):
+	case wasTakenAway:
 		return v1alpha1.CauseInfrastructure
 	case policy == v1alpha1.RestartNever:
 		return v1alpha1.CauseFatal
@@ -38,12 +38,26 @@ func causeOf(s *state.Snapshot, p *state.Pod) v1alpha1.Cause {
 	}
 }
 
-// wasTakenAway reports whether the pod was lost through no fault of its own: its node or device broke, it was deleted or
-// evicted, or its kubelet or a controller turned it away before a container ran. Of a pod that the kubelet evicts after it ran, the limits
-// of its own template decide.
-func wasTakenAway(s *state.Snapshot, p *state.Pod) bool {
-	wasRejected := p.NeverRan && p.Rejected.Reason != "" && p.Rejected.Reason != pastDeadline
-	return s.IsLost(p) || !p.Deleted.IsZero() || p.Disruption.Reason != "" || p.Unhealthy.Reason != "" || wasRejected || wasForgotten(p) || wasEvictedForNode(p)
+// takenAway returns why the pod was lost through no fault of its own, with Kubernetes' reason and message if there are any; was is false if it was not.
+// Its node or device broke, it was deleted or evicted, or its kubelet or a controller turned it away before a container ran. Of a pod that the kubelet
+// evicts after it ran, the limits of its own template decide.
+func takenAway(s *state.Snapshot, p *state.Pod) (why state.Trouble, was bool) {
+	switch rejected := p.Rejected; {
+	case s.IsLost(p):
+		return s.NodeOf(p).Loss, true
+	case p.Disruption.Reason != "":
+		return p.Disruption, true
+	case wasEvictedForNode(p):
+		return state.Trouble{Reason: terminated, Message: rejected.Message}, true
+	case !p.Deleted.IsZero():
+		return state.Trouble{Reason: v1alpha1.ReasonDeleted, Message: rejected.Message}, true
+	case p.Unhealthy.Reason != "":
+		return p.Unhealthy, true
+	case wasForgotten(p) && rejected.Reason == "":
+		return state.Trouble{Reason: p.Exit.Reason, Message: p.Exit.Message}, true
+	default:
+		return rejected, wasForgotten(p) || p.NeverRan && rejected.Reason != "" && rejected.Reason != pastDeadline
+	}
 }
 
 // wasEvictedForNode reports whether the kubelet evicted the pod for the sake of its node. A kubelet that starts under pressure reports it in these words
@@ -84,27 +98,6 @@ func isPermanent(s *state.Snapshot, p *state.Pod) bool {
 func missedPeer(s *state.Snapshot, f *v1alpha1.Failure) bool {
 	isPeer := state.IsMember(&s.Job.Spec, f.Role) && state.WorldSize(&s.Job.Spec) > 1 || state.IsRank(f.Role) && s.Job.Spec.Replicas(v1alpha1.PS) > 0
 	return isPeer && Followed(f) && (wordsOf(f) != lostEarly || s.Is(v1alpha1.ConditionRunning))
-}
-
-// takenAwayBecause returns how the pod was lost, with Kubernetes' reason and message if there are any.
-func takenAwayBecause(s *state.Snapshot, p *state.Pod) state.Trouble {
-	node, _ := s.NodeTrouble(p)
-	switch {
-	case s.IsLost(p):
-		return node.Lost
-	case p.Disruption.Reason != "":
-		return p.Disruption
-	case wasEvictedForNode(p):
-		return state.Trouble{Reason: terminated, Message: p.Rejected.Message}
-	case !p.Deleted.IsZero():
-		return state.Trouble{Reason: v1alpha1.ReasonDeleted, Message: p.Rejected.Message}
-	case p.Unhealthy.Reason != "":
-		return p.Unhealthy
-	case wasForgotten(p) && p.Rejected.Reason == "":
-		return state.Trouble{Reason: p.Exit.Reason, Message: p.Exit.Message}
-	default:
-		return p.Rejected
-	}
 }
 
 // IsFailure reports whether anything went wrong. A requested restart and a completed program that runs again are no failures.

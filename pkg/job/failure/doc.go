@@ -7,11 +7,11 @@
 //	readTable      the ranks of an agent of torchrun, whose own code shows nothing (torchrun.go)
 //	EndedBeside    the other ranks whose logs may explain more (words.go)
 //	Hint           where to look if the kubelet may have ended the program (cause.go)
-//	recovery.rules the user's own cause or scope instead (incident.go)
+//	recovery.rules the user's own cause or scope instead (restart.go)
 //	ScopeOf        what restarts with the replica: nothing else, its role or the whole job (scope.go)
 //	Restarts       the failures as restarts: one of scope Job covers all others, and ends of a few seconds are one incident (together.go)
 //	Explain        earlier incidents whose true cause shows only now: another end is the first (evidence.go)
 //
-// An Incident is one restart with its failure. A requested restart and a completed program that runs again are incidents without a failure.
+// A Restart has one incident with its failure. A requested restart and a completed program that runs again are incidents without a failure.
 // A failure is a loss if the pod was taken away, and an exit if its program ended. A loss explains an exit that follows it. The evidence of a lost node shows up to recovery.incidentWindowSeconds later.
 package failure

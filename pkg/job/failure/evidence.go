@@ -34,7 +34,7 @@ func explanation(was, is *v1alpha1.Incident, besides string) string {
 // Explain returns the incidents of the status whose true cause shows now: an earlier failure, or, within the incident window, a loss or an
 // unhealthy node. begun are the incidents that begin now. They explain the replicas that failed because they missed one that is lost, or within
 // seconds of one that restarts the whole job.
-func Explain(s *state.Snapshot, begun []Incident) []Amendment {
+func Explain(s *state.Snapshot, begun []Restart) []Amendment {
 	var found []Amendment
 	for _, was := range s.Job.Status.Incidents {
 		is := was
@@ -80,7 +80,7 @@ func becameUnhealthy(s *state.Snapshot, incident *v1alpha1.Incident) (n state.No
 
 // FatalEvidence returns a failure that no restart can mend, that shows only now and came before the failure of the latest restart; nil if
 // there is none. A rank that speaks of a lost peer is none: it followed a rank that does not show.
-func FatalEvidence(s *state.Snapshot) *Incident {
+func FatalEvidence(s *state.Snapshot) *Restart {
 	if len(s.Job.Status.Incidents) == 0 {
 		return nil
 	}
@@ -91,11 +91,11 @@ func FatalEvidence(s *state.Snapshot) *Incident {
 }
 
 // evidence returns the true cause of the incident, if another one is the first of all ends that show by now; else nil.
-func evidence(s *state.Snapshot, incident *v1alpha1.Incident) *Incident {
+func evidence(s *state.Snapshot, incident *v1alpha1.Incident) *Restart {
 	if incident.Explained && !incident.Charged || IsLoss(incident.Cause) || !IsFailure(incident.Cause) || IsApart(&s.Job.Spec, incident.Role) {
 		return nil
 	}
-	ends := []Incident{{Incident: *incident}}
+	ends := []Restart{{Incident: *incident}}
 	ends[0].Time.Time = state.Earliest(incident.Time.Time, beginOf(s, incident)) // by a clock that is ahead, everything came before it
 	for _, pods := range [][]state.Pod{s.Pods, s.Gone} {
 		for n := range pods {
@@ -118,12 +118,12 @@ func evidence(s *state.Snapshot, incident *v1alpha1.Incident) *Incident {
 }
 
 // lateFailure returns a failure of the incident that the pod shows only after the restart was decided; nil if it shows none.
-func lateFailure(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) *Incident {
+func lateFailure(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) *Restart {
 	ended := asEnded(s, incident, p)
 	if isOnlyDeleted(s, &ended) || !isEndedBy(s, incident, p) || wasReplacedBefore(s, incident, p) {
 		return nil
 	}
-	late := NewIncident(s, ofPod(s, &ended), ScopeOf(&s.Job.Spec, p.Slot), &ended)
+	late := NewRestart(s, ofPod(s, &ended), ScopeOf(&s.Job.Spec, p.Slot), &ended)
 	isExit := IsOfProgram(&late.Failure) || late.RuleMade
 	isAlone := wentAlone(s, incident, &late)
 	late.Scope = incident.Scope
@@ -136,18 +136,19 @@ func lateFailure(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) *
 }
 
 func isOnlyDeleted(s *state.Snapshot, p *state.Pod) bool {
-	return p.Exit == nil && !wasTakenAway(s, p) && !wasEvicted(p)
+	_, wasTaken := takenAway(s, p)
+	return p.Exit == nil && !wasTaken && !wasEvicted(p)
 }
 
 // wentAlone reports whether the late end is of a replica that restarts alone, as the others train on without it, and the incident restarted the job.
-func wentAlone(s *state.Snapshot, incident *v1alpha1.Incident, late *Incident) bool {
+func wentAlone(s *state.Snapshot, incident *v1alpha1.Incident, late *Restart) bool {
 	return late.Scope != v1alpha1.ScopeJob && incident.Scope == v1alpha1.ScopeJob && !state.IsMember(&s.Job.Spec, late.Role)
 }
 
 // endedItself reports whether the program ended before the restart, with which the operator ends all others. In a pod with a request to end it has to
 // end more than a second before, because clocks differ, and not long before, because then a clock is wrong; and not as a request ends programs, nor
 // beside a hang or a deadline, before which all ranks ran. A deletion ends no program by a lack of memory, and no kubelet evicts what has ended.
-func endedItself(incident *v1alpha1.Incident, late *Incident, p *state.Pod) bool {
+func endedItself(incident *v1alpha1.Incident, late *Restart, p *state.Pod) bool {
 	before := incident.RestartTime.Sub(p.Exit.Time.Truncate(time.Second))
 	isBefore := before > time.Second && before <= clocksAgree && incident.ExitCode != nil && !isByRequest(incident, late, p)
 	return !wasToldToEnd(p) || p.Exit.Reason == outOfMemory || wasEvicted(p) || isBefore
@@ -155,7 +156,7 @@ func endedItself(incident *v1alpha1.Incident, late *Incident, p *state.Pod) bool
 
 // isByRequest reports whether the program may have ended because it got a request to, whatever its time: by SIGTERM; as followers end, without a word,
 // beside an end that followed nothing; or by any code but one of its own, if its kubelet showed it late or its clock is slow.
-func isByRequest(incident *v1alpha1.Incident, late *Incident, p *state.Pod) bool {
+func isByRequest(incident *v1alpha1.Incident, late *Restart, p *state.Pod) bool {
 	f, isLate := &late.Failure, !p.EndSeen.IsZero() && p.EndSeen.Sub(p.Exit.Time) > reportedWithin
 	byTerm := p.Exit.Code == 128+15 || strings.Contains(p.Exit.Message, "Signal 15 (SIGTERM)") // which an agent of torchrun shows of its ranks
 	isOwn := !hasFollowersCode(f) && !isKill(f)
@@ -183,7 +184,7 @@ func asEnded(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) state
 	if !isInTime(s, p.Disruption.Reason, p.Disruption.Time, beginOf(s, incident)) {
 		q.Disruption = state.Trouble{}
 	}
-	if node, _ := s.NodeTrouble(p); !isInTime(s, node.Lost.Reason, node.Since, beginOf(s, incident)) { // a side-car ran until then
+	if node := s.NodeOf(p); !isInTime(s, node.Loss.Reason, node.Since, beginOf(s, incident)) { // a side-car ran until then
 		q.Phase = corev1.PodFailed
 	}
 	return q
@@ -267,7 +268,7 @@ func isInTime(s *state.Snapshot, reason string, lost, at time.Time) bool {
 
 // causedBy returns the restart that begins now to which the end of the incident belongs; nil if there is none. The end missed a replica that is
 // lost, or it came within seconds of one that restarts the whole job.
-func causedBy(s *state.Snapshot, incident *v1alpha1.Incident, begun []Incident) *Incident {
+func causedBy(s *state.Snapshot, incident *v1alpha1.Incident, begun []Restart) *Restart {
 	if !incident.Charged || incident.Explained || incident.Attempt != s.Job.Status.Attempt || incident.Scope == v1alpha1.ScopeJob {
 		return nil
 	}

@@ -52,11 +52,11 @@ func ofScope(scope v1alpha1.RestartScope) func(*v1alpha1.Incident) {
 }
 
 // explained are the amendments as the tables write them: "worker-2 Infrastructure NodeLost free".
-func explained(s *state.Snapshot, orders ...failure.Incident) []string {
+func explained(s *state.Snapshot, orders ...failure.Restart) []string {
 	var got []string
 	for _, a := range failure.Explain(s, orders) {
 		slot := state.Slot{Role: a.Is.Role, Index: int(a.Is.Index)}
-		got = append(got, fmt.Sprintf("%s %s %s %s", slot, a.Is.Cause, a.Is.Reason, charge(&failure.Incident{Incident: a.Is, RuleMade: a.RuleMade})))
+		got = append(got, fmt.Sprintf("%s %s %s %s", slot, a.Is.Cause, a.Is.Reason, charge(&failure.Restart{Incident: a.Is, RuleMade: a.RuleMade})))
 	}
 	return got
 }
@@ -316,8 +316,8 @@ func TestAWorkerExplainsNoEndOfItsParameterServer(t *testing.T) {
 }
 
 func TestAParameterServerExplainsItsWorkersFailures(t *testing.T) {
-	lostPS := func(at time.Duration, reason string) failure.Incident {
-		return failure.Incident{Incident: v1alpha1.Incident{Scope: v1alpha1.ScopeJob, Failure: v1alpha1.Failure{
+	lostPS := func(at time.Duration, reason string) failure.Restart {
+		return failure.Restart{Incident: v1alpha1.Incident{Scope: v1alpha1.ScopeJob, Failure: v1alpha1.Failure{
 			Role: v1alpha1.PS, Cause: v1alpha1.CauseInfrastructure, Reason: reason, Time: builder.Time(at)}}}
 	}
 	exits := lostPS(40*second, "Error")
@@ -331,7 +331,7 @@ func TestAParameterServerExplainsItsWorkersFailures(t *testing.T) {
 	cases := []struct {
 		name  string
 		was   v1alpha1.Incident
-		order failure.Incident
+		order failure.Restart
 		want  []string
 	}{
 		{"a node lost within the window", incident(ofScope(v1alpha1.ScopeReplica)), lostPS(80*second, "NodeLost"), free},
@@ -352,7 +352,7 @@ func TestAParameterServerExplainsItsWorkersFailures(t *testing.T) {
 			if diff := cmp.Diff(c.want, explained(s, c.order)); diff != "" {
 				t.Errorf("explained (-want +got):\n%s", diff)
 			}
-			for _, a := range failure.Explain(s, []failure.Incident{c.order}) {
+			for _, a := range failure.Explain(s, []failure.Restart{c.order}) {
 				want := "worker-0 on node-worker-0 exited with code 1 (Error), as part of the incident of ps-0: this explains the restart of 12:00:32 UTC. It is no longer charged."
 				if a.Message != want {
 					t.Errorf("message %q, want %q", a.Message, want)
@@ -364,7 +364,7 @@ func TestAParameterServerExplainsItsWorkersFailures(t *testing.T) {
 
 // Ranks of an elastic job are replaced alone, but need each other.
 func TestALostRankExplainsItsPeersFailures(t *testing.T) {
-	lost := failure.Incident{Incident: v1alpha1.Incident{Scope: v1alpha1.ScopeReplica, Failure: v1alpha1.Failure{
+	lost := failure.Restart{Incident: v1alpha1.Incident{Scope: v1alpha1.ScopeReplica, Failure: v1alpha1.Failure{
 		Role: v1alpha1.Worker, Index: 2, Cause: v1alpha1.CauseInfrastructure, Reason: v1alpha1.ReasonNodeLost, Time: builder.Time(80 * second)}}}
 	for framework, want := range map[v1alpha1.Framework][]string{v1alpha1.PyTorch: {"worker-0 Retryable Error free"}, v1alpha1.Custom: nil} {
 		job := builder.Job("j", builder.Framework(framework), builder.Workers(3), builder.Elastic(1, 3), builder.StartedAt(0),

@@ -13,11 +13,11 @@ import (
 )
 
 // Find returns the failures in the job's present lives, the first cause first, each with the cause and scope of its restart.
-func Find(s *state.Snapshot) []Incident {
-	var found []Incident
+func Find(s *state.Snapshot) []Restart {
+	var found []Restart
 	for r := range s.Replicas() {
 		if r.IsBroken() {
-			found = append(found, IncidentOf(s, r))
+			found = append(found, RestartOf(s, r))
 		}
 	}
 	inOrder(found)
@@ -30,8 +30,8 @@ var explains = []v1alpha1.Cause{
 	v1alpha1.CauseRetryable, v1alpha1.CauseHang, v1alpha1.CauseStartup, v1alpha1.CauseFatal, v1alpha1.CauseCompleted,
 }
 
-// IncidentOf returns the restart for a broken replica.
-func IncidentOf(s *state.Snapshot, r *state.Replica) Incident {
+// RestartOf returns the restart for a broken replica.
+func RestartOf(s *state.Snapshot, r *state.Replica) Restart {
 	scope := ScopeOf(&s.Job.Spec, r.Slot)
 	p := cmp.Or(r.Pod, r.Last)
 	if p == nil {
@@ -39,13 +39,13 @@ func IncidentOf(s *state.Snapshot, r *state.Replica) Incident {
 		if mayGoOn := state.KeepsPods(s.Job); !mayGoOn || r.Life.Attempt == 0 || r.Life.Replacement > 0 {
 			f.Pod = state.PodName(s.Job.Name, r.Slot, r.Life) // else its pod may be from an earlier attempt and have restarted in place
 		}
-		return NewIncident(s, f, scope, nil)
+		return NewRestart(s, f, scope, nil)
 	}
 	f := ofPod(s, p)
 	if f.Cause == v1alpha1.CauseCompleted || IsLoss(f.Cause) && !p.CanRun() && !s.HasRun(p) { // its peers have lost nothing
 		scope = v1alpha1.ScopeReplica
 	}
-	return NewIncident(s, f, scope, p)
+	return NewRestart(s, f, scope, p)
 }
 
 func ofPod(s *state.Snapshot, p *state.Pod) v1alpha1.Failure {
@@ -55,7 +55,7 @@ func ofPod(s *state.Snapshot, p *state.Pod) v1alpha1.Failure {
 	}
 	switch {
 	case IsLoss(f.Cause):
-		why := takenAwayBecause(s, p)
+		why, _ := takenAway(s, p)
 		f.Reason, f.Message = why.Reason, cmp.Or(why.Message, p.Rejected.Message)
 	case p.Exit != nil && (p.Rejected.Reason == "" || f.Cause == v1alpha1.CauseOOM):
 		f.Reason, f.Message = p.Exit.Reason, p.Exit.Message
@@ -81,8 +81,8 @@ func brokeAt(s *state.Snapshot, p *state.Pod) time.Time {
 	} else {
 		at = state.Earliest(at, p.Finished, p.EndSeen)
 	}
-	if node, _ := s.NodeTrouble(p); s.IsLost(p) {
-		at = state.Earliest(at, node.Since)
+	if s.IsLost(p) {
+		at = state.Earliest(at, s.NodeOf(p).Since)
 	}
 	if at.IsZero() {
 		return s.Now

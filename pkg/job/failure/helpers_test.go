@@ -40,7 +40,7 @@ func restarts(s *state.Snapshot) string {
 	return strings.Join(got, ", ")
 }
 
-func line(i *failure.Incident) string {
+func line(i *failure.Restart) string {
 	text := fmt.Sprintf("%s %s", state.Slot{Role: i.Role, Index: int(i.Index)}, i.Cause)
 	switch {
 	case i.FailedBy != nil:
@@ -53,7 +53,7 @@ func line(i *failure.Incident) string {
 }
 
 // charge returns what an incident costs. "free by rule" is a loss that only a rule makes one.
-func charge(i *failure.Incident) string {
+func charge(i *failure.Restart) string {
 	switch {
 	case i.Joins != nil:
 		return "joins"

@@ -23,7 +23,7 @@ import (
 //	30 code 134 "Watchdog", 55 node lost                      the node     a loss shows late
 //	30 code 1 "Connection closed", 36 evicted                 evicted      a busy kubelet reports an eviction late
 //	30 code 1 on a slow clock, seen at 32; 31 code 42, at 31  code 42      the silent end was seen later
-func First(s *state.Snapshot, ends []Incident) *Incident {
+func First(s *state.Snapshot, ends []Restart) *Restart {
 	inOrder(ends)
 	first := earliest{Failure: ends[0].Failure, began: beginOf(s, &ends[0].Incident)}
 	first.isSilent = isSilent(&first.Failure) && !ReasonOf(first.Reason).IsOfTemplate
@@ -34,7 +34,7 @@ func First(s *state.Snapshot, ends []Incident) *Incident {
 		first.began = state.Latest(first.began, SeenAt(s, &first.Failure))
 	}
 	for _, explains := range []func(*state.Snapshot, *earliest, *v1alpha1.Failure) bool{byLoss, byEviction, byMemory, byWords} {
-		if i := slices.IndexFunc(ends, func(end Incident) bool { return explains(s, &first, &end.Failure) }); i >= 0 {
+		if i := slices.IndexFunc(ends, func(end Restart) bool { return explains(s, &first, &end.Failure) }); i >= 0 {
 			return &ends[i]
 		}
 	}
@@ -79,7 +79,7 @@ func byWords(s *state.Snapshot, first *earliest, f *v1alpha1.Failure) bool {
 // inOrder sorts ends so that the first cause comes first, as far as it shows. Kubernetes gives times in whole seconds, and all ranks of a
 // collective end within one second when one does. Within a second a cause from outside explains an exit, and then the evidence of each exit
 // decides. Followers end alike, so a code that others have in that second shows less. Equal ends stay in their order.
-func inOrder(ends []Incident) {
+func inOrder(ends []Restart) {
 	kindOf := func(f *v1alpha1.Failure) [2]int64 { return [2]int64{f.Time.Unix(), int64(exitCode(f))} }
 	pods := map[[2]int64]map[string]bool{} // an incident and what shows late of it are of one pod
 	for i := range ends {
@@ -93,7 +93,7 @@ func inOrder(ends []Incident) {
 		f := &ends[i].Failure
 		ends[i].Place = placeOf(f, int64(len(pods[kindOf(f)])))
 	}
-	slices.SortStableFunc(ends, func(a, b Incident) int { return slices.Compare(a.Place, b.Place) })
+	slices.SortStableFunc(ends, func(a, b Restart) int { return slices.Compare(a.Place, b.Place) })
 }
 
 // placeOf returns the place of an end among others, by the first of the numbers in which they differ. What is no failure comes last. A rank that speaks
@@ -154,7 +154,7 @@ func evidenceOf(f *v1alpha1.Failure, words int64, isShared bool) int64 {
 func isKill(f *v1alpha1.Failure) bool { return exitCode(f) == 128+9 }
 
 // alike returns how many of the failures look the same as this one: programs that ended in the same second in the same way.
-func alike(failures []Incident, one *v1alpha1.Failure) int32 {
+func alike(failures []Restart, one *v1alpha1.Failure) int32 {
 	var n int32
 	for i := range failures {
 		f := &failures[i].Failure
@@ -175,24 +175,24 @@ func exitCode(f *v1alpha1.Failure) int32 {
 
 // Restarts returns the restarts for the failures, which are sorted by inOrder. One failure of scope Job restarts the whole job, once. One of
 // scope Role restarts its role, once. Else each failed replica restarts by itself. Those that end together are one incident.
-func Restarts(s *state.Snapshot, broken []Incident) []Incident {
-	isWhole := func(incident Incident) bool { return incident.Scope == v1alpha1.ScopeJob }
+func Restarts(s *state.Snapshot, broken []Restart) []Restart {
+	isWhole := func(incident Restart) bool { return incident.Scope == v1alpha1.ScopeJob }
 	if i := slices.IndexFunc(broken, isWhole); i >= 0 {
 		// a fatal exit of an independent replica before it is no consequence of this failure
 		if apart := slices.IndexFunc(broken[:i], IsFatal); apart >= 0 {
 			return broken[apart : apart+1]
 		}
-		first := First(s, slices.DeleteFunc(slices.Clone(broken), func(incident Incident) bool { return !isWhole(incident) }))
+		first := First(s, slices.DeleteFunc(slices.Clone(broken), func(incident Restart) bool { return !isWhole(incident) }))
 		first.Alike = alike(broken, &first.Failure)
 		if known := Latest(s, first); known != nil && IsLoss(known.Cause) && s.Job.Spec.Elastic != nil { // it missed a peer
 			first.Charged = false
 		}
-		return []Incident{*first}
+		return []Restart{*first}
 	}
-	var apart []Incident
+	var apart []Restart
 	for n := range broken {
 		incident := &broken[n]
-		ofItsRole := slices.IndexFunc(broken, func(other Incident) bool { return other.Role == incident.Role && other.Scope == v1alpha1.ScopeRole })
+		ofItsRole := slices.IndexFunc(broken, func(other Restart) bool { return other.Role == incident.Role && other.Scope == v1alpha1.ScopeRole })
 		if ofItsRole < 0 || ofItsRole == n || IsFatal(*incident) {
 			apart = append(apart, *incident)
 		}
@@ -209,7 +209,7 @@ func Followed(f *v1alpha1.Failure) bool {
 
 // MayHaveFollowed reports whether the rank shows that it followed another one, or shows nothing, and a watchdog may have ended it, or another end shows that.
 func MayHaveFollowed(s *state.Snapshot, f *v1alpha1.Failure) bool {
-	return Followed(f) || isSilent(f) && (isAbort(f) || slices.ContainsFunc(Find(s), func(i Incident) bool { return Followed(&i.Failure) }))
+	return Followed(f) || isSilent(f) && (isAbort(f) || slices.ContainsFunc(Find(s), func(i Restart) bool { return Followed(&i.Failure) }))
 }
 
 // MayBeFollower reports whether a rank may exit like this because it lost a peer.

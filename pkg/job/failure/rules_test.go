@@ -20,7 +20,7 @@ func failJob(r rule) rule {
 
 // failsByRule reports whether the first of recovery.rules fails the job.
 func failsByRule(s *state.Snapshot) bool {
-	return slices.ContainsFunc(failure.Find(s), func(i failure.Incident) bool { return i.FailedBy != nil && *i.FailedBy == 0 })
+	return slices.ContainsFunc(failure.Find(s), func(i failure.Restart) bool { return i.FailedBy != nil && *i.FailedBy == 0 })
 }
 
 func TestRulesMatch(t *testing.T) {

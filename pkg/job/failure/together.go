@@ -24,12 +24,12 @@ const togetherFor = 5*time.Second + reportedWithin
 // Where a replica ends whose end restarts the whole job, that restart is the incident, and what was charged before is given back (causedBy).
 // Ends that the operator sees at once are one incident, because an incident that no restart preceded cannot exceed a limit of restarts. Losses
 // stay apart, because each can show another broken node.
-func join(s *state.Snapshot, apart []Incident) {
+func join(s *state.Snapshot, apart []Restart) {
 	for n := range apart {
 		incident := &apart[n]
-		first := slices.IndexFunc(apart[:n], func(before Incident) bool { return before.Joins == nil && isOneIncident(s, &before, incident) })
+		first := slices.IndexFunc(apart[:n], func(before Restart) bool { return before.Joins == nil && isOneIncident(s, &before, incident) })
 		if first < 0 { // a loss can show later than what followed it
-			first = slices.IndexFunc(apart, func(loss Incident) bool {
+			first = slices.IndexFunc(apart, func(loss Restart) bool {
 				return missedIt(s, &loss, incident) && explainsFailure(s, &loss.Failure, incident.Time.Time)
 			})
 		}
@@ -48,14 +48,14 @@ func join(s *state.Snapshot, apart []Incident) {
 
 // isOneIncident reports whether an end can be of the incident that began before it: both are charged to the job, both to roles that it does not
 // need, or only a rule makes both a loss. Each of these kinds has budgets of its own. A rank that exits after a peer was lost missed it.
-func isOneIncident(s *state.Snapshot, first, end *Incident) bool {
+func isOneIncident(s *state.Snapshot, first, end *Restart) bool {
 	isApart := IsApart(&s.Job.Spec, first.Role)
-	costs := func(i *Incident) bool { return i.Charged || isApart && IsFailure(i.Cause) && !IsLoss(i.Cause) }
+	costs := func(i *Restart) bool { return i.Charged || isApart && IsFailure(i.Cause) && !IsLoss(i.Cause) }
 	return isApart == IsApart(&s.Job.Spec, end.Role) && (costs(first) && costs(end) || first.RuleMade && end.RuleMade || missedIt(s, first, end))
 }
 
 // missedIt reports whether a charged end is the end of a peer of the lost replica.
-func missedIt(s *state.Snapshot, loss, end *Incident) bool {
+func missedIt(s *state.Snapshot, loss, end *Restart) bool {
 	return IsLoss(loss.Cause) && end.Charged && arePeers(s, loss.Role, end.Role)
 }
 
@@ -65,7 +65,7 @@ func arePeers(s *state.Snapshot, a, b v1alpha1.Role) bool {
 }
 
 // Latest returns the incident of the last few seconds that contains the end; nil if the status has none.
-func Latest(s *state.Snapshot, incident *Incident) *v1alpha1.Incident {
+func Latest(s *state.Snapshot, incident *Restart) *v1alpha1.Incident {
 	for n := range s.Job.Status.Incidents {
 		if known := &s.Job.Status.Incidents[n]; isPart(s, incident, known) {
 			return known
@@ -76,20 +76,20 @@ func Latest(s *state.Snapshot, incident *Incident) *v1alpha1.Incident {
 
 // isPart reports whether the end is within seconds of a known incident of replicas, in a life that began before it. The operator may see it
 // later, and clocks of nodes may differ: it came in time by either.
-func isPart(s *state.Snapshot, end *Incident, known *v1alpha1.Incident) bool {
+func isPart(s *state.Snapshot, end *Restart, known *v1alpha1.Incident) bool {
 	isRecent := cmp.Or(SeenAt(s, &end.Failure), s.Now).Sub(known.RestartTime.Time) <= togetherFor || end.Time.Sub(known.Time.Time).Abs() <= togetherFor
 	isPresent := known.Attempt == s.Job.Status.Attempt && known.Scope != v1alpha1.ScopeJob
 	beganBefore := s.NextStart(SlotOf(&end.Failure)).Before(known.RestartTime.Time)
-	return isRecent && isPresent && beganBefore && isOneIncident(s, &Incident{Incident: *known}, end)
+	return isRecent && isPresent && beganBefore && isOneIncident(s, &Restart{Incident: *known}, end)
 }
 
 // Begun returns the restarts that begin an incident. The others join one.
-func Begun(restarts []Incident) []Incident {
-	return slices.DeleteFunc(slices.Clone(restarts), func(restart Incident) bool { return restart.Joins != nil })
+func Begun(restarts []Restart) []Restart {
+	return slices.DeleteFunc(slices.Clone(restarts), func(restart Restart) bool { return restart.Joins != nil })
 }
 
 // Joined returns how many replicas restart as part of the incident, which another replica began.
-func Joined(restarts []Incident, incident *v1alpha1.Incident) int32 {
+func Joined(restarts []Restart, incident *v1alpha1.Incident) int32 {
 	var n int32
 	for i := range restarts {
 		if restarts[i].Joins == incident {

@@ -33,7 +33,7 @@ func tables(t *testing.T) map[string]string {
 }
 
 // twoPods returns a job of two pods with two ranks each that have printed the tables, one second apart: pod 0 ends after pod 1, or before it.
-func twoPods(t *testing.T, kind string, rank int, after time.Duration) []failure.Incident {
+func twoPods(t *testing.T, kind string, rank int, after time.Duration) []failure.Restart {
 	t.Helper()
 	all := tables(t)
 	var pods []builder.SnapshotOption

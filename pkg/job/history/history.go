@@ -48,7 +48,7 @@ type History struct {
 }
 
 // Between returns what happened between the job's status and the next one. The next one already counts the restarts.
-func Between(job *v1alpha1.TrainingJob, next *v1alpha1.TrainingJobStatus, restarts []failure.Incident) *History {
+func Between(job *v1alpha1.TrainingJob, next *v1alpha1.TrainingJobStatus, restarts []failure.Restart) *History {
 	h := &History{Job: job, Was: &job.Status, Is: next}
 	h.explained(len(restarts))
 	h.queued()

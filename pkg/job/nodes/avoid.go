@@ -24,7 +24,7 @@ const (
 func Lost(s *state.Snapshot) []string {
 	var lost []string
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; isLost(s, n) {
+		if n := &s.Nodes[i]; isLostNode(n) {
 			lost = append(lost, n.Name)
 		}
 	}
@@ -32,9 +32,8 @@ func Lost(s *state.Snapshot) []string {
 	return lost[:min(len(lost), state.MaxExcluded)]
 }
 
-func isLost(s *state.Snapshot, n *state.Node) bool {
-	return n.Lost.Reason != "" && n.Lost.Reason != v1alpha1.ReasonNodeDeleted && !s.Now.Before(n.Lost.Time)
-}
+// isLostNode reports whether the node is lost and still exists.
+func isLostNode(n *state.Node) bool { return n.Lost && n.Loss.Reason != v1alpha1.ReasonNodeDeleted }
 
 // NotPreferred returns, sorted, the nodes to which new pods of the job prefer all others: the avoided nodes of the status, and the unhealthy
 // nodes.
@@ -158,9 +157,9 @@ func lostTogether(s *state.Snapshot, incidents []v1alpha1.Incident, amendments [
 		named := slices.ContainsFunc(incidents, func(incident v1alpha1.Incident) bool {
 			return incident.Node == n.Name && incident.RestartTime.Equal(&at)
 		})
-		if isLost(s, n) && !named {
+		if isLostNode(n) && !named {
 			more = append(more, v1alpha1.Incident{
-				Failure: v1alpha1.Failure{Node: n.Name, Cause: v1alpha1.CauseInfrastructure, Reason: n.Lost.Reason}, RestartTime: at,
+				Failure: v1alpha1.Failure{Node: n.Name, Cause: v1alpha1.CauseInfrastructure, Reason: n.Loss.Reason}, RestartTime: at,
 			})
 		}
 	}

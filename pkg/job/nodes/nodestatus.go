@@ -19,22 +19,22 @@ func Of(node *corev1.Node, lostAfter time.Duration, signals Signals) state.Node 
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
 			n.Since = c.LastTransitionTime.Time
-			n.Lost = state.Trouble{
+			n.Loss = state.Trouble{
 				Reason:  v1alpha1.ReasonNodeLost,
 				Message: fmt.Sprintf("not ready for %v", lostAfter), Time: n.Since.Add(lostAfter),
 			}
 		}
 	}
 	if action, words := signals.of(node); action == state.LoseNode {
-		n.Since, n.Lost = words.Time, words
+		n.Since, n.Loss = words.Time, words
 	} else if action > state.IgnoreNode {
 		words.Reason = v1alpha1.ReasonNodeUnhealthy
 		n.Unhealthy, n.Action = words, action
 	}
 	for i := range node.Spec.Taints {
 		if t := &node.Spec.Taints[i]; t.Key == corev1.TaintNodeOutOfService {
-			n.Lost = wordsOfTaint(t)
-			n.Since = n.Lost.Time
+			n.Loss = wordsOfTaint(t)
+			n.Since = n.Loss.Time
 		}
 	}
 	return n
@@ -45,8 +45,8 @@ func Of(node *corev1.Node, lostAfter time.Duration, signals Signals) state.Node 
 func BrokenBecause(node *corev1.Node, now time.Time, lostAfter time.Duration, signals Signals) string {
 	matches := func(c corev1.NodeCondition) bool { return signals.Match(&c) }
 	switch n := Of(node, lostAfter, signals); {
-	case n.Lost.Reason != "" && !now.Before(n.Lost.Time):
-		return n.Lost.Reason
+	case n.LostBy(now):
+		return n.Loss.Reason
 	case slices.ContainsFunc(node.Status.Conditions, matches):
 		return v1alpha1.ReasonNodeUnhealthy
 	case lacksDevices(node):
@@ -74,5 +74,5 @@ func IsDevice(name corev1.ResourceName) bool {
 
 // Deleted returns a node that was deleted while it had pods.
 func Deleted(name string, now time.Time) state.Node {
-	return state.Node{Name: name, Since: now, Lost: state.Trouble{Reason: v1alpha1.ReasonNodeDeleted, Message: "the node was deleted", Time: now}}
+	return state.Node{Name: name, Since: now, Loss: state.Trouble{Reason: v1alpha1.ReasonNodeDeleted, Message: "the node was deleted", Time: now}}
 }

@@ -31,9 +31,9 @@ func TestNodeOf(t *testing.T) {
 	}
 	pressure := corev1.NodeCondition{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionTrue}
 	taint := func(key string, added *metav1.Time) corev1.Taint { return corev1.Taint{Key: key, TimeAdded: added} }
-	notReady := state.Node{Name: "n", Since: at(10 * second), Lost: state.Trouble{Reason: "NodeLost", Message: "not ready for 15s", Time: at(25 * second)}}
+	notReady := state.Node{Name: "n", Since: at(10 * second), Loss: state.Trouble{Reason: "NodeLost", Message: "not ready for 15s", Time: at(25 * second)}}
 	tainted := func(key string, since time.Time) state.Node {
-		return state.Node{Name: "n", Since: since, Lost: state.Trouble{Reason: "NodeTainted", Message: "tainted " + key, Time: since}}
+		return state.Node{Name: "n", Since: since, Loss: state.Trouble{Reason: "NodeTainted", Message: "tainted " + key, Time: since}}
 	}
 	const outOfService = corev1.TaintNodeOutOfService
 	cases := []struct {

@@ -56,7 +56,7 @@ func TestANodeIsUnhealthyInItsOwnWords(t *testing.T) {
 			if n.Action != c.action || n.Unhealthy.Message != c.words || (n.Unhealthy.Reason == "NodeUnhealthy") != (c.action > state.IgnoreNode) {
 				t.Errorf("%s (%s %s), want %s (%s)", n.Action, n.Unhealthy.Reason, n.Unhealthy.Message, c.action, c.words)
 			}
-			if got := strings.TrimSpace(n.Lost.Reason + " " + n.Lost.Message); got != c.lost {
+			if got := strings.TrimSpace(n.Loss.Reason + " " + n.Loss.Message); got != c.lost {
 				t.Errorf("lost: %q, want %q", got, c.lost)
 			}
 			if at := n.Unhealthy.Time; c.at > 0 && c.action > state.IgnoreNode && !at.Equal(builder.Epoch.Add(c.at)) {

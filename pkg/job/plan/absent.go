@@ -33,7 +33,7 @@ func whyAbsent(s *state.Snapshot, r *state.Replica) (reason, message string) {
 	case why.Reason != "":
 		return why.Reason, state.KeepBeginning(r.Slot.String() + ": " + why.Reason + ": " + why.Message)
 	case r.State == state.GivenUp && cmp.Or(r.Pod, r.Last) != nil:
-		incident := failure.IncidentOf(s, r)
+		incident := failure.RestartOf(s, r)
 		return v1alpha1.EventReplicaGivenUp, state.KeepBeginning(failure.Describe(&incident.Failure) + " and is not run again in this attempt.")
 	case r.State == state.GivenUp:
 		return v1alpha1.EventReplicaGivenUp, r.Slot.String() + " has failed and is not run again in this attempt."
@@ -169,7 +169,7 @@ func notReadyMessage(s *state.Snapshot) string {
 		return ""
 	}
 	text := fmt.Sprintf(" Not ready: %s on %s", first.Slot, first.Pod.Node)
-	if node, inTrouble := s.NodeTrouble(first.Pod); inTrouble && node.IsNotReady() {
+	if node := s.NodeOf(first.Pod); node.IsNotReady() {
 		text += ", because its node is not ready"
 	}
 	if more > 0 {

@@ -97,14 +97,13 @@ func forceTime(s *state.Snapshot, p *state.Pod) time.Time {
 //	it may run                                                      never
 func firstForce(s *state.Snapshot, p *state.Pod) time.Time {
 	patience := s.Job.Spec.Recovery.ForceAfterSeconds
-	node, _ := s.NodeTrouble(p)
 	switch {
 	case !p.CanRun():
 		return p.Deleted.Add(forceAfter)
 	case p.HoldsVolume, s.IsLost(p) && !p.Fenced:
 		return time.Time{}
 	case s.IsSurelyLost(p):
-		return state.Latest(p.Deleted, node.Lost.Time).Add(forceAfter)
+		return state.Latest(p.Deleted, s.NodeOf(p).Loss.Time).Add(forceAfter)
 	case patience != nil:
 		return p.EndsBy.Add(time.Duration(*patience) * time.Second)
 	default:

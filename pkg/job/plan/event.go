@@ -38,11 +38,11 @@ func names(slots []state.Slot) string {
 	for _, slot := range slots {
 		list = append(list, slot.String())
 	}
-	return firstOf(list)
+	return nameFirst(list)
 }
 
-// firstOf lists the first of the names, and counts the others.
-func firstOf(names []string) string {
+// nameFirst lists the first of the names, and counts the others.
+func nameFirst(names []string) string {
 	list := slices.Clone(names[:min(len(names), namedInEvent)])
 	if more := len(names) - namedInEvent; more > 0 {
 		list = append(list, fmt.Sprintf("%d more", more))

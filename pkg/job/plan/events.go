@@ -76,8 +76,8 @@ func ceasedToBe(was, next *v1alpha1.TrainingJobStatus) []Event {
 	return list
 }
 
-func restartEvent(incidents []failure.Incident) Event {
-	reason, message := v1alpha1.EventReplicaRestarting, incidents[0].Message
+func restartEvent(incidents []failure.Restart) Event {
+	reason, message := v1alpha1.EventReplicaRestarting, incidents[0].Sentence
 	if incidents[0].Scope == v1alpha1.ScopeJob {
 		reason = v1alpha1.EventRestarting
 	}
@@ -99,7 +99,7 @@ func givenUp(v *policy.Verdict) []Event {
 	if len(v.GivenUp) == 0 {
 		return nil
 	}
-	return []Event{warn(v1alpha1.EventReplicaGivenUp, string(v.GivenUp[0].Cause), v.GivenUp[0].Message)}
+	return []Event{warn(v1alpha1.EventReplicaGivenUp, string(v.GivenUp[0].Cause), v.GivenUp[0].Sentence)}
 }
 
 func envConflicts(s *state.Snapshot) []Event {

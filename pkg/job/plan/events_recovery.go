@@ -27,8 +27,8 @@ func avoidedEvents(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event 
 			return n.Reason == anew[i].Reason && n.ExpirationTime.Equal(&anew[i].ExpirationTime)
 		}
 		if slices.IndexFunc(anew, isLike) == i {
-			alike := slices.DeleteFunc(slices.Clone(anew), func(n v1alpha1.AvoidedNode) bool { return !isLike(n) })
-			list = append(list, warn(v1alpha1.EventNodeAvoided, anew[i].Reason, avoidedMessage(alike)))
+			together := slices.DeleteFunc(slices.Clone(anew), func(n v1alpha1.AvoidedNode) bool { return !isLike(n) })
+			list = append(list, warn(v1alpha1.EventNodeAvoided, anew[i].Reason, avoidedMessage(together)))
 		}
 	}
 	for i := range anew {
@@ -41,17 +41,17 @@ func avoidedEvents(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) []Event 
 	return list
 }
 
-func avoidedMessage(alike []v1alpha1.AvoidedNode) string {
+func avoidedMessage(together []v1alpha1.AvoidedNode) string {
 	var nodes []string
-	for i := range alike {
-		nodes = append(nodes, alike[i].Name)
+	for i := range together {
+		nodes = append(nodes, together[i].Name)
 	}
-	n := &alike[0]
+	n := &together[0]
 	until := n.ExpirationTime.UTC().Format(untilFormat)
 	if len(nodes) == 1 {
 		return fmt.Sprintf("New pods avoid %s until %s: %s, failure %d.", n.Name, until, n.Reason, n.Failures)
 	}
-	return fmt.Sprintf("New pods avoid %s until %s: %s.", firstOf(nodes), until, n.Reason)
+	return fmt.Sprintf("New pods avoid %s until %s: %s.", nameFirst(nodes), until, n.Reason)
 }
 
 // untilFormat is how messages show until when a node is avoided.

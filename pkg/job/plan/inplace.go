@@ -95,8 +95,8 @@ func canRestart(s *state.Snapshot, p *state.Pod, incidents []v1alpha1.Incident) 
 	if p.Image == "" || r == nil || !r.NeedsPod() || !runsUndisturbed(p) || isNamed(incidents, p) || mustBeChecked(incidents, p) || s.IsFromBefore(p) {
 		return false
 	}
-	node, inTrouble := s.NodeTrouble(p)
-	isUnfit := inTrouble || s.IsOnBlamed(p) || nodes.Avoided(&s.Observed).Now(p.Node) || isDrained(incidents, &node)
+	node := s.NodeOf(p)
+	isUnfit := node.Loss.Reason != "" || node.Action == state.BlameNode || nodes.Avoided(&s.Observed).Now(p.Node) || isDrained(incidents, &node)
 	return r.State != state.Vanished && !p.Restarting && !p.RestartRefused && !isUnfit
 }
 
@@ -120,7 +120,7 @@ func isNamed(incidents []v1alpha1.Incident, p *state.Pod) bool {
 // them.
 func mustBeChecked(incidents []v1alpha1.Incident, p *state.Pod) bool {
 	latest := latestOfJob(incidents)
-	return latest != nil && failure.ReasonOf(latest.Reason).IsNodeFault && p.Checked
+	return latest != nil && failure.ReasonOf(latest.Reason).IsNodeFault && p.Checks.Ended
 }
 
 func latestOfJob(incidents []v1alpha1.Incident) *v1alpha1.Incident {

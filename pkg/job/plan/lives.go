@@ -90,7 +90,7 @@ func beginLives(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory stat
 			role.Restarts++
 			next.ReplicaStatuses[incident.Role] = role
 		}
-		restart(s, next, memory, incident)
+		giveNextLives(s, next, memory, incident)
 	}
 }
 
@@ -134,8 +134,8 @@ func resume(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Me
 	}
 }
 
-// restart gives the next life to a replica, to all replicas of a role that have not succeeded, or to the whole job.
-func restart(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory, incident *failure.Incident) {
+// giveNextLives gives the next life to a replica, to all replicas of a role that have not succeeded, or to the whole job.
+func giveNextLives(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory, incident *failure.Restart) {
 	role := memory[incident.Role]
 	switch incident.Scope {
 	case v1alpha1.ScopeReplica:

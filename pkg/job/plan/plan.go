@@ -22,7 +22,7 @@ type Plan struct {
 	Events []Event
 	Steps  []Step
 	// Restarts are the restarts that Status counts and the status as read does not.
-	Restarts []failure.Incident
+	Restarts []failure.Restart
 	// Wake is when to reconcile again without another event; zero for never.
 	Wake time.Time
 	// Reads are to be made for the next plan.
@@ -64,7 +64,7 @@ func Make(s *state.Snapshot) Plan {
 	reads := s.Reads()
 	switch {
 	case isLeaving && !s.Job.Spec.IsManagedElsewhere() && !s.IsStale():
-		return leave(s)
+		return planOfDeleted(s)
 	case s.Job.Spec.IsManagedElsewhere() || !s.Job.DeletionTimestamp.IsZero():
 		return Plan{Status: s.Job.Status}
 	case s.Foreign != "" && !s.IsFinished():
@@ -106,8 +106,8 @@ func makeOn(s *state.Snapshot, was *v1alpha1.TrainingJobStatus) Plan {
 	return p
 }
 
-// leave returns the plan for a deleted job that exists until its last pod is gone: all pods end, with their own grace periods, and the status counts them.
-func leave(s *state.Snapshot) Plan {
+// planOfDeleted returns the plan for a deleted job that exists until its last pod is gone: all pods end, with their own grace periods, and the status counts them.
+func planOfDeleted(s *state.Snapshot) Plan {
 	p := Plan{Status: *s.Job.Status.DeepCopy()}
 	p.Status.ObservedGeneration = s.Job.Generation
 	observe(s, &p.Status)

@@ -73,8 +73,8 @@ const waitsForWell = 30 * time.Second
 // deleteOfWellNodes returns the steps that delete pods that find no node while a node that they exclude is well again: no pod waits for a node that is
 // well. They are created again in the same life, because they never ran. It also returns when to look again; zero for never.
 func deleteOfWellNodes(s *state.Snapshot) (steps []Step, wake time.Time) {
-	isLost := func(name string) bool {
-		return slices.ContainsFunc(s.Nodes, func(n state.Node) bool { return n.Lost.Reason != "" && n.Name == name })
+	isLost := func(name string) bool { // or will be
+		return slices.ContainsFunc(s.Nodes, func(n state.Node) bool { return n.Loss.Reason != "" && n.Name == name })
 	}
 	for i := range s.Pods {
 		p := &s.Pods[i]

@@ -33,7 +33,7 @@ func nextAccounts(s *state.Snapshot, ruling *Ruling, amendments []failure.Amendm
 		a.amend(s, &amendments[i])
 	}
 	a.Incidents = slices.DeleteFunc(a.Incidents, func(known v1alpha1.Incident) bool {
-		return known.Cause == v1alpha1.CauseCompleted && slices.ContainsFunc(begun, func(i failure.Incident) bool { return i.Cause == known.Cause && i.Role == known.Role })
+		return known.Cause == v1alpha1.CauseCompleted && slices.ContainsFunc(begun, func(i failure.Restart) bool { return i.Cause == known.Cause && i.Role == known.Role })
 	})
 	for i := range begun {
 		a.RestartsWithoutProgress += one(countsAsStuck(s, &begun[i].Incident))

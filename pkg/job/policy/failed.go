@@ -18,7 +18,7 @@ func failed(s *state.Snapshot) (*Ruling, time.Time) {
 	if fatal := failure.FatalEvidence(s); fatal != nil {
 		return failFatally(s, fatal), time.Time{}
 	}
-	restartable := slices.DeleteFunc(failure.Find(s), func(incident failure.Incident) bool { return isGivenUp(s, &incident) })
+	restartable := slices.DeleteFunc(failure.Find(s), func(incident failure.Restart) bool { return isGivenUp(s, &incident) })
 	incidents := failure.Restarts(s, restartable)
 	if len(incidents) == 0 {
 		return nil, time.Time{}
@@ -33,15 +33,15 @@ func failed(s *state.Snapshot) (*Ruling, time.Time) {
 }
 
 // givenUp returns the failures that the job accepts from now on: their replicas are not restarted, and do not restart with others.
-func givenUp(s *state.Snapshot, restarts []failure.Incident) []failure.Incident {
-	var left []failure.Incident
+func givenUp(s *state.Snapshot, restarts []failure.Restart) []failure.Restart {
+	var left []failure.Restart
 	for r := range s.Replicas() {
-		runsAgain := slices.ContainsFunc(restarts, func(i failure.Incident) bool { return failure.Covers(&i.Incident, r.Slot) })
+		runsAgain := slices.ContainsFunc(restarts, func(i failure.Restart) bool { return failure.Covers(&i.Incident, r.Slot) })
 		if !failure.IsApart(&s.Job.Spec, r.Slot.Role) || !r.IsBroken() || runsAgain {
 			continue
 		}
-		if incident := failure.IncidentOf(s, r); isGivenUp(s, &incident) {
-			incident.Message = failure.WithMessage(&incident.Failure, failure.Describe(&incident.Failure)+" and is not restarted; the job continues.")
+		if incident := failure.RestartOf(s, r); isGivenUp(s, &incident) {
+			incident.Sentence = failure.WithMessage(&incident.Failure, failure.Describe(&incident.Failure)+" and is not restarted; the job continues.")
 			left = append(left, incident)
 		}
 	}
@@ -50,7 +50,7 @@ func givenUp(s *state.Snapshot, restarts []failure.Incident) []failure.Incident 
 
 // isGivenUp reports whether the replica stays failed: the training does not need its role, and the failure is fatal, or it begins an incident
 // beyond the budget of such roles. A user's rule that fails the job for it comes first.
-func isGivenUp(s *state.Snapshot, incident *failure.Incident) bool {
+func isGivenUp(s *state.Snapshot, incident *failure.Restart) bool {
 	switch {
 	case !failure.IsApart(&s.Job.Spec, incident.Role) || !failure.IsFailure(incident.Cause) || incident.FailedBy != nil:
 		return false

@@ -45,7 +45,7 @@ func waitForStart(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.T
 }
 
 // stillStarting returns a member that is still starting and that the incident would restart; nil if there is none.
-func stillStarting(s *state.Snapshot, incident *failure.Incident) *state.Replica {
+func stillStarting(s *state.Snapshot, incident *failure.Restart) *state.Replica {
 	if incident.Scope == v1alpha1.ScopeReplica {
 		return nil
 	}
@@ -108,7 +108,7 @@ const explainedWithin = 4 * time.Second
 // report never comes.
 func waitForKubelet(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.Time) {
 	r := s.First(func(r *state.Replica) bool {
-		covers := func(i failure.Incident) bool { return failure.Covers(&i.Incident, r.Slot) }
+		covers := func(i failure.Restart) bool { return failure.Covers(&i.Incident, r.Slot) }
 		isDue := isUnexplained(r.Pod) && s.Now.Before(r.Pod.EndSeen.Add(explainedWithin))
 		return isDue && (ruling.Kind == Fail || slices.ContainsFunc(ruling.Restarts, covers))
 	})

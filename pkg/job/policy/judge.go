@@ -82,8 +82,8 @@ func firstOf(s *state.Snapshot, rules []rule) (first Ruling, wake time.Time) {
 func NextLoss(s *state.Snapshot) time.Time {
 	var next time.Time
 	for i := range s.Nodes {
-		if s.Now.Before(s.Nodes[i].Lost.Time) {
-			next = state.Earliest(next, s.Nodes[i].Lost.Time)
+		if s.Now.Before(s.Nodes[i].Loss.Time) {
+			next = state.Earliest(next, s.Nodes[i].Loss.Time)
 		}
 	}
 	return next

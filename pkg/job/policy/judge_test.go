@@ -43,7 +43,7 @@ func judge(s *state.Snapshot) judged {
 }
 
 // line is "worker-1 Retryable Job charged".
-func line(o *failure.Incident) string {
+func line(o *failure.Restart) string {
 	charge := "free"
 	switch {
 	case o.Joins != nil:

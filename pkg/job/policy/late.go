@@ -41,10 +41,10 @@ func startupDeadline(s *state.Snapshot) time.Time {
 	for r := range s.Replicas() {
 		switch {
 		case r.Pod == nil || !state.IsNeeded(r.Slot.Role):
-		case r.Pod.Checking:
+		case r.Pod.Checks.Running:
 			return time.Time{}
 		default:
-			checks = max(checks, r.Pod.CheckedFor)
+			checks = max(checks, r.Pod.Checks.Took)
 		}
 	}
 	deadline := sinceBegin(s, *limit)

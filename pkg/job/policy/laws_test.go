@@ -31,7 +31,7 @@ func TestLossesNeitherFailAJobNorAreCharged(t *testing.T) {
 		}
 		for i := range v.Restarts {
 			if f := &v.Restarts[i].Failure; v.Restarts[i].Charged && !isOfTime(f) || !failure.IsLoss(f.Cause) && !isOfTime(f) {
-				t.Fatalf("a loss is charged, or taken for something else: %s", v.Restarts[i].Message)
+				t.Fatalf("a loss is charged, or taken for something else: %s", v.Restarts[i].Sentence)
 			}
 		}
 		if more := v.Accounts.RestartsWithoutProgress - job.Status.Memory.RestartsWithoutProgress; more > 0 && !isOfTime(v.Failure) {
@@ -137,7 +137,7 @@ func checkOrders(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
 			t.Fatalf("the whole job restarts, and something else with it: %+v", v.Restarts)
 		case !s.InRange(slot) || !isOfWholeJob && isDone[s.Replica(slot).State] || o.Attempt != s.Job.Status.Attempt:
 			t.Fatalf("%s is restarted, which is none of the present: %+v", slot, o.Failure)
-		case o.Cause == v1alpha1.CauseHang && (s.Replica(slot).State != state.Running || s.Replica(slot).Pod.Page == 0):
+		case o.Cause == v1alpha1.CauseHang && (s.Replica(slot).State != state.Running || s.Replica(slot).Pod.Page.Port == 0):
 			t.Fatalf("%s hangs, which does not run or cannot report", slot)
 		case o.Cause == v1alpha1.CauseHang && s.Job.Spec.Progress.Port > 0 && s.Progress.Read.Before(o.Time.Add(time.Minute)):
 			t.Fatalf("%s hangs since %v, and its page was last read at %v", slot, o.Time, s.Progress.Read)
@@ -147,14 +147,14 @@ func checkOrders(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
 	}
 	for i, b := range budget.Budgets(s, budget.Charge(s, nil, v.Restarts)) {
 		times := budget.Charge(s, nil, v.Restarts)[i].Times
-		if spent := slices.ContainsFunc(v.Restarts, func(o failure.Incident) bool { return o.Charged }); int(b.Used) != len(times) || spent && b.Used > b.Limit && isChargedTo(v, b.Name) {
+		if spent := slices.ContainsFunc(v.Restarts, func(o failure.Restart) bool { return o.Charged }); int(b.Used) != len(times) || spent && b.Used > b.Limit && isChargedTo(v, b.Name) {
 			t.Fatalf("budget %+v after %d orders", b, len(v.Restarts))
 		}
 	}
 }
 
 // waitsForOneWithoutNode reports whether the program of a rank has ended while another rank of the collective never ran and has no node.
-func waitsForOneWithoutNode(s *state.Snapshot, o *failure.Incident) bool {
+func waitsForOneWithoutNode(s *state.Snapshot, o *failure.Restart) bool {
 	p := s.Replica(failure.SlotOf(&o.Failure)).Pod
 	isExit := p != nil && p.Exit != nil && p.Exit.Reason == o.Reason // a rule may call a loss a failure
 	if !isExit || !state.IsMember(&s.Job.Spec, o.Role) || s.Job.Spec.Elastic != nil {
@@ -169,7 +169,7 @@ func waitsForOneWithoutNode(s *state.Snapshot, o *failure.Incident) bool {
 var sameRows = cmp.Comparer(func(a, b *state.Replica) bool { return a == b })
 
 func isChargedTo(v policy.Verdict, name v1alpha1.BudgetName) bool {
-	return slices.ContainsFunc(v.Restarts, func(o failure.Incident) bool {
+	return slices.ContainsFunc(v.Restarts, func(o failure.Restart) bool {
 		switch o.Cause {
 		case v1alpha1.CauseOOM:
 			return o.Charged && name == v1alpha1.BudgetOOMRestarts

@@ -31,7 +31,7 @@ func requested(s *state.Snapshot) (*Ruling, time.Time) {
 			return held, until
 		}
 	}
-	return restart(s, []failure.Incident{incident}), time.Time{}
+	return restart(s, []failure.Restart{incident}), time.Time{}
 }
 
 // hastened returns the replicas whose next lives answer a request: of all replicas that restart with the named one, or of all that the job waits for, no
@@ -64,7 +64,7 @@ func WaitsForRequest(s *state.Snapshot, slot state.Slot) bool {
 }
 
 // requestedIncident returns the restart of the whole job, or of the replica with all replicas that cannot continue without it.
-func requestedIncident(s *state.Snapshot, request *state.Request) failure.Incident {
+func requestedIncident(s *state.Snapshot, request *state.Request) failure.Restart {
 	leader := state.Leader(&s.Job.Spec)
 	f, scope := v1alpha1.Failure{
 		Role: leader.Role, Index: int32(leader.Index), Attempt: s.Job.Status.Attempt,
@@ -74,5 +74,5 @@ func requestedIncident(s *state.Snapshot, request *state.Request) failure.Incide
 		f = failure.At(s, r, v1alpha1.CauseRequested, v1alpha1.ReasonRestartRequested, request.Reason)
 		scope = failure.ScopeOf(&s.Job.Spec, r.Slot)
 	}
-	return failure.NewIncident(s, f, scope, nil)
+	return failure.NewRestart(s, f, scope, nil)
 }

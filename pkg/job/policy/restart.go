@@ -11,7 +11,7 @@ import (
 )
 
 // restart returns the ruling on failures that need a restart: they restart, or the first that may not fails the job.
-func restart(s *state.Snapshot, incidents []failure.Incident) *Ruling {
+func restart(s *state.Snapshot, incidents []failure.Restart) *Ruling {
 	for n := range incidents {
 		if forbidden := mayRestart(s, &incidents[n]); forbidden != nil {
 			return forbidden
@@ -21,16 +21,16 @@ func restart(s *state.Snapshot, incidents []failure.Incident) *Ruling {
 	for n := range incidents {
 		describe(s, incidents, n)
 	}
-	begun := slices.IndexFunc(incidents, func(incident failure.Incident) bool { return incident.Joins == nil })
+	begun := slices.IndexFunc(incidents, func(incident failure.Restart) bool { return incident.Joins == nil })
 	first := &incidents[max(begun, 0)]
 	return &Ruling{
-		Kind: Restart, Reason: restartReason(&first.Failure), Message: first.Message, Failure: &first.Failure, Restarts: incidents, Asked: keptRequest(s, incidents),
+		Kind: Restart, Reason: restartReason(&first.Failure), Message: first.Sentence, Failure: &first.Failure, Restarts: incidents, Asked: keptRequest(s, incidents),
 	}
 }
 
 // mayRestart returns nil if the incident may restart its replicas. Otherwise it returns the ruling that fails the job: the failure is fatal, restarts
 // bring no progress, or the budget is used up.
-func mayRestart(s *state.Snapshot, incident *failure.Incident) *Ruling {
+func mayRestart(s *state.Snapshot, incident *failure.Restart) *Ruling {
 	name := budget.Of(&s.Job.Spec, incident)
 	limit := budget.Limit(&s.Job.Spec, name)
 	switch f := &incident.Failure; {
@@ -48,30 +48,30 @@ func mayRestart(s *state.Snapshot, incident *failure.Incident) *Ruling {
 }
 
 // describe completes one of the incidents that restart: with its back-off, the replicas that restart as part of it, and its message.
-func describe(s *state.Snapshot, incidents []failure.Incident, n int) {
+func describe(s *state.Snapshot, incidents []failure.Restart, n int) {
 	incident := &incidents[n]
 	incident.InRow, incident.NextStart = budget.Backoff(s, incident)
 	if incident.Joins != nil {
-		incident.Message = joinMessage(incident)
+		incident.Sentence = joinMessage(incident)
 		return
 	}
 	incident.Followers += failure.Joined(incidents, &incident.Incident)
-	incident.Message = restartMessage(s, incident)
+	incident.Sentence = restartMessage(s, incident)
 }
 
 // restartForTime returns the ruling on a deadline that has passed. No replica has failed by itself. A rule may restart less for a hang: the time of
 // other deadlines counts from the start of the attempt, and only another attempt has new time.
 func restartForTime(s *state.Snapshot, f v1alpha1.Failure) *Ruling {
-	incident := failure.NewIncident(s, f, v1alpha1.ScopeJob, nil)
+	incident := failure.NewRestart(s, f, v1alpha1.ScopeJob, nil)
 	if f.Reason != v1alpha1.ReasonProgressStalled {
 		incident.Scope = v1alpha1.ScopeJob
 	}
-	return restart(s, []failure.Incident{incident})
+	return restart(s, []failure.Restart{incident})
 }
 
 // keptRequest returns the checkpoint request of the job if only replicas restart that the training does not need: its ranks go on saving.
-func keptRequest(s *state.Snapshot, incidents []failure.Incident) *v1alpha1.CheckpointRequest {
-	if slices.ContainsFunc(incidents, func(i failure.Incident) bool { return !failure.IsApart(&s.Job.Spec, i.Role) }) {
+func keptRequest(s *state.Snapshot, incidents []failure.Restart) *v1alpha1.CheckpointRequest {
+	if slices.ContainsFunc(incidents, func(i failure.Restart) bool { return !failure.IsApart(&s.Job.Spec, i.Role) }) {
 		return nil
 	}
 	return s.Job.Status.CheckpointRequest
@@ -81,7 +81,7 @@ func fail(f *v1alpha1.Failure, reason, message string) *Ruling {
 	return &Ruling{Kind: Fail, Reason: reason, Message: failure.WithMessage(f, message), Failure: f}
 }
 
-func failFatally(s *state.Snapshot, incident *failure.Incident) *Ruling {
+func failFatally(s *state.Snapshot, incident *failure.Restart) *Ruling {
 	policy := s.Job.Spec.ReplicaSpecs[incident.Role].RestartPolicy
 	switch {
 	case incident.FailedBy != nil:
@@ -96,7 +96,7 @@ func failFatally(s *state.Snapshot, incident *failure.Incident) *Ruling {
 
 // followers returns how many other replicas restart with the broken one. A succeeded replica runs again only with the whole of a
 // collective, because the other ranks cannot meet without it.
-func followers(s *state.Snapshot, incident *failure.Incident) int32 {
+func followers(s *state.Snapshot, incident *failure.Restart) int32 {
 	if incident.Scope == v1alpha1.ScopeReplica {
 		return 0
 	}

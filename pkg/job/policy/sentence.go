@@ -12,7 +12,7 @@ import (
 )
 
 // restartMessage describes the incident: what broke, who follows, what it costs.
-func restartMessage(s *state.Snapshot, incident *failure.Incident) string {
+func restartMessage(s *state.Snapshot, incident *failure.Restart) string {
 	charge, follow := "not charged", ""
 	if incident.Charged {
 		charge = fmt.Sprintf("restart %d of %d", budget.Number(s, incident), budget.Limit(&s.Job.Spec, budget.Of(&s.Job.Spec, incident)))
@@ -37,7 +37,7 @@ func restartMessage(s *state.Snapshot, incident *failure.Incident) string {
 }
 
 // joinMessage describes an end that is part of an incident of the last seconds.
-func joinMessage(incident *failure.Incident) string {
+func joinMessage(incident *failure.Restart) string {
 	what := "this replica is replaced"
 	if incident.Scope == v1alpha1.ScopeRole {
 		what = fmt.Sprintf("all replicas of role %s are replaced", incident.Role)
@@ -50,7 +50,7 @@ func joinMessage(incident *failure.Incident) string {
 const besideNamed = 4
 
 // beside names the replicas that ended by themselves at about the same time. Their logs are kept as well.
-func beside(s *state.Snapshot, incident *failure.Incident) string {
+func beside(s *state.Snapshot, incident *failure.Restart) string {
 	if incident.Scope != v1alpha1.ScopeJob {
 		return ""
 	}

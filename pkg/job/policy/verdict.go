@@ -28,7 +28,7 @@ type Ruling struct {
 	// Failure is the evidence of a Fail or Restart by failure, or what broke just before a Suspend; nil otherwise.
 	Failure *v1alpha1.Failure
 	// Restarts are the incidents that begin now: several of scope Replica or Role, or one of scope Job.
-	Restarts []failure.Incident
+	Restarts []failure.Restart
 	// Asked is the checkpoint request to the ranks before they are stopped; nil for none.
 	Asked *v1alpha1.CheckpointRequest
 	// Finishing is whether ranks of a succeeded job still have time to end by themselves.
@@ -64,7 +64,7 @@ type Facts struct {
 	// Amendments are earlier incidents whose true cause is found now.
 	Amendments []failure.Amendment
 	// GivenUp are the failures of evaluators that do not run again in this attempt.
-	GivenUp []failure.Incident
+	GivenUp []failure.Restart
 	// Hastened are the replicas whose next lives answer a user's request. Their back-off ends.
 	Hastened []*state.Replica
 	// Calm are the slots whose next restart is the first in a row. Settled are the slots whose NextStart no longer matters.

@@ -10,5 +10,5 @@
 //	<job>-<role>-<index>             the first life
 //	<job>-<role>-<index>-a<A>r<R>    attempt A, replacement R
 //
-// A pod that restarts in place has the life in its annotation (Told) once its node shows another process.
+// A pod that restarts in place has the life in its annotation (stayOf) once its node shows another process.
 package state

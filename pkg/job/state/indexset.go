@@ -50,9 +50,7 @@ func (s *IndexSet) From(n int) []int {
 }
 
 // Has reports whether i is in the set.
-func (s *IndexSet) Has(i int) bool {
-	return i/64 < len(s.words) && s.words[i/64]&(1<<(i%64)) != 0
-}
+func (s *IndexSet) Has(i int) bool { return i/64 < len(s.words) && s.words[i/64]&(1<<(i%64)) != 0 }
 
 // Len returns the number of indexes in the set.
 func (s *IndexSet) Len() int {

@@ -16,7 +16,7 @@ import (
 // restartsInPlace reports whether the kubelet starts the ended container again in its pod, as the container's own restart
 // policy or rules say. A pod that has ended as a whole starts nothing again.
 func restartsInPlace(pod *corev1.Pod, status *corev1.ContainerStatus) bool {
-	if isOver(pod) {
+	if isEnd(pod.Status.Phase) {
 		return false
 	}
 	if slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
@@ -24,16 +24,13 @@ func restartsInPlace(pod *corev1.Pod, status *corev1.ContainerStatus) bool {
 	}) {
 		return true
 	}
-	at := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == status.Name })
-	if at < 0 {
+	container, code := containerOf(pod, status.Name), status.State.Terminated.ExitCode
+	if container == nil {
 		return false
 	}
-	container, code := &pod.Spec.Containers[at], status.State.Terminated.ExitCode
-	if slices.ContainsFunc(container.RestartPolicyRules, func(rule corev1.ContainerRestartRule) bool { return MatchesExit(&rule, code) }) {
-		return true
-	}
+	byRule := slices.ContainsFunc(container.RestartPolicyRules, func(rule corev1.ContainerRestartRule) bool { return MatchesExit(&rule, code) })
 	policy := ptr.Deref(container.RestartPolicy, corev1.ContainerRestartPolicyNever)
-	return policy == corev1.ContainerRestartPolicyAlways || policy == corev1.ContainerRestartPolicyOnFailure && code != 0
+	return byRule || policy == corev1.ContainerRestartPolicyAlways || policy == corev1.ContainerRestartPolicyOnFailure && code != 0
 }
 
 // MatchesExit reports whether the rule is about containers that end with this exit code.
@@ -49,20 +46,15 @@ func MatchesExit(rule *corev1.ContainerRestartRule, code int32) bool {
 // of that repository: every name with that digest has the same bytes. It is empty without such a digest, for example for an image that
 // was loaded without a registry.
 func byDigest(pod *corev1.Pod, main corev1.ContainerStatus) string {
-	if main.State.Running == nil {
+	c := MainOf(pod)
+	if main.State.Running == nil || c == nil {
 		return ""
-	}
-	var image string
-	for i := range pod.Spec.Containers {
-		if c := &pod.Spec.Containers[i]; c.Name == main.Name {
-			image = c.Image
-		}
 	}
 	runs, err := reference.ParseNormalizedNamed(strings.TrimPrefix(main.ImageID, "docker-pullable://"))
 	if err != nil {
 		return ""
 	}
-	asked, err := reference.ParseNormalizedNamed(image)
+	asked, err := reference.ParseNormalizedNamed(c.Image)
 	digested, isDigested := runs.(reference.Digested)
 	if err != nil || !isDigested || asked.Name() != runs.Name() {
 		return ""

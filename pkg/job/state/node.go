@@ -13,8 +13,9 @@ type Node struct {
 	Name string
 	// Since is when the trouble began.
 	Since time.Time
-	// Lost is why and since when pods on the node count as lost; the zero value if they do not.
-	Lost Trouble
+	// Loss is why and from when pods on the node count as lost; the zero value if they do not. Lost is whether they do now (New).
+	Loss Trouble
+	Lost bool
 	// Unhealthy is the reported fault of an unhealthy node whose pods do not count as lost; the zero value for a healthy node. Action is the
 	// reaction to it.
 	Unhealthy Trouble
@@ -42,48 +43,28 @@ var NodeActions = []string{"Ignore", "Avoid", "Blame", "Lost"}
 // String returns the action's name.
 func (a NodeAction) String() string { return NodeActions[a] }
 
-// NodeTrouble returns the trouble of the pod's node, whether or not the pod already counts as lost for it; ok is false if
-// the node is well.
-func (s *Snapshot) NodeTrouble(p *Pod) (n Node, ok bool) {
-	n = s.nodeOf(p)
-	return n, n.Lost.Reason != ""
-}
-
-func (s *Snapshot) nodeOf(p *Pod) Node {
+// NodeOf returns the node of the pod, if it is in trouble, whether or not the pod already counts as lost for it; else the zero value.
+func (s *Snapshot) NodeOf(p *Pod) Node {
 	i, found := slices.BinarySearchFunc(s.Nodes, p.Node, func(n Node, name string) int { return cmp.Compare(n.Name, name) })
 	if !found {
 		return Node{}
 	}
 	n := s.Nodes[i]
 	if n.IsSilent() && !p.Told && p.Created.After(n.Since) { // the scheduler had no better node: the pod waits for Kubernetes to mark it
-		n.Lost = Trouble{}
+		n.Loss, n.Lost = Trouble{}, false
 	}
 	return n
 }
 
 // AvoidsUnhealthyNodes reports whether the job avoids unhealthy nodes: one that avoids no nodes does not.
-func (s *Snapshot) AvoidsUnhealthyNodes() bool {
-	return AvoidFor(&s.Job.Spec) > 0
-}
-
-// IsOnBlamed reports whether the pod's node explains a failure there.
-func (s *Snapshot) IsOnBlamed(p *Pod) bool { return s.nodeOf(p).Action == BlameNode }
+func (s *Snapshot) AvoidsUnhealthyNodes() bool { return AvoidFor(&s.Job.Spec) > 0 }
 
 // IsLost reports whether the pod has not finished and its node counts as lost.
-func (s *Snapshot) IsLost(p *Pod) bool {
-	if !p.CanRun() {
-		return false
-	}
-	n, found := s.NodeTrouble(p)
-	return found && !s.Now.Before(n.Lost.Time)
-}
+func (s *Snapshot) IsLost(p *Pod) bool { return p.CanRun() && s.NodeOf(p).Lost }
 
 // IsSurelyLost reports whether the pod's node counts as lost by what the API server shows of the node itself. What cannot be taken back
 // waits for that.
-func (s *Snapshot) IsSurelyLost(p *Pod) bool {
-	n := s.nodeOf(p)
-	return s.IsLost(p) && !n.IsSilent()
-}
+func (s *Snapshot) IsSurelyLost(p *Pod) bool { return s.IsLost(p) && !s.NodeOf(p).IsSilent() }
 
 // nodesAwaited returns the nodes, sorted, with pods of the job for which a restart waits: pods of past lives that can still act, or, if a replica
 // is broken or the report of rank 0 is late, all pods.
@@ -122,8 +103,8 @@ func WithSilent(known []Node, silent map[string]time.Time, now time.Time) []Node
 		if i < 0 {
 			i, all = len(all), append(all, Node{Name: name})
 		}
-		if n := &all[i]; n.Lost.Reason == "" || now.Before(n.Lost.Time) {
-			n.Since, n.Lost = since, Trouble{Reason: v1alpha1.ReasonNodeSilent, Message: "its kubelet does not renew its Lease, while most others do", Time: since}
+		if n := &all[i]; !n.LostBy(now) {
+			n.Since, n.Loss = since, Trouble{Reason: v1alpha1.ReasonNodeSilent, Message: "its kubelet does not renew its Lease, while most others do", Time: since}
 		}
 	}
 	slices.SortFunc(all, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
@@ -132,9 +113,7 @@ func WithSilent(known []Node, silent map[string]time.Time, now time.Time) []Node
 
 // MayAct reports whether a process of the pod may still run and be reached by its peers: it has not finished, and
 // is not a lost one that was taken out of the Service.
-func (s *Snapshot) MayAct(p *Pod) bool {
-	return p.CanRun() && (!p.Fenced || !s.IsLost(p))
-}
+func (s *Snapshot) MayAct(p *Pod) bool { return p.CanRun() && (!p.Fenced || !s.IsLost(p)) }
 
 const (
 	// mostNodes is the part of all nodes from which on it is likelier that the control plane has lost touch than that they are
@@ -146,14 +125,15 @@ const (
 	DoubtFor = time.Hour
 )
 
-// doubtMassLoss delays the loss of nodes that ceased to be ready together with most nodes of the cluster: a restart of every job at once
+// findLost finds the nodes that are lost now. It delays the loss of nodes that ceased to be ready together with most nodes of the cluster: a restart of every job at once
 // would not help.
-func (s *Snapshot) doubtMassLoss() {
+func (s *Snapshot) findLost() {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if s.AllNodes > 0 && n.IsNotReady() && s.Now.Sub(n.Since) <= DoubtFor && isMassLoss(n.Since, s.NotReady, s.AllNodes) {
-			n.Lost.Time = Latest(n.Lost.Time, s.Now.Add(s.LostAfter))
+			n.Loss.Time = Latest(n.Loss.Time, s.Now.Add(s.LostAfter))
 		}
+		n.Lost = n.LostBy(s.Now)
 	}
 }
 
@@ -172,8 +152,11 @@ func isMassLoss(since time.Time, notReady []time.Time, all int) bool {
 	return float64(with) >= mostNodes*float64(all-before)
 }
 
+// LostBy reports whether pods on the node count as lost at that time.
+func (n Node) LostBy(now time.Time) bool { return n.Loss.Reason != "" && !now.Before(n.Loss.Time) }
+
 // IsSilent reports whether the node counts as lost only because it does not renew its Lease.
-func (n *Node) IsSilent() bool { return n.Lost.Reason == v1alpha1.ReasonNodeSilent }
+func (n Node) IsSilent() bool { return n.Loss.Reason == v1alpha1.ReasonNodeSilent }
 
 // IsNotReady reports whether the node's trouble is that it is not ready.
-func (n *Node) IsNotReady() bool { return n.Lost.Reason == v1alpha1.ReasonNodeLost }
+func (n Node) IsNotReady() bool { return n.Loss.Reason == v1alpha1.ReasonNodeLost }

@@ -49,14 +49,14 @@ func TestWhichPodsAreLostAndWhichMayAct(t *testing.T) {
 }
 
 // A node's trouble is found whatever the order in which nodes were added.
-func TestNodeTrouble(t *testing.T) {
+func TestNodeOf(t *testing.T) {
 	job := builder.Job("j", builder.Workers(3))
 	s := builder.Snapshot(job, builder.NodeLost("c", 0), builder.NodeLost("a", 10*second), builder.NodeLost("b", 20*second),
 		builder.Running("worker", 0, builder.On("b")), builder.Running("worker", 1, builder.On("d")))
-	if n, found := s.NodeTrouble(s.Replica(state.Slot{Role: v1alpha1.Worker}).Pod); !found || !n.Since.Equal(at(20*second)) {
-		t.Errorf("found %t: %+v", found, n)
+	if n := s.NodeOf(s.Replica(state.Slot{Role: v1alpha1.Worker}).Pod); !n.Lost || !n.Since.Equal(at(20*second)) {
+		t.Errorf("found %+v", n)
 	}
-	if n, found := s.NodeTrouble(s.Replica(state.Slot{Role: v1alpha1.Worker, Index: 1}).Pod); found {
+	if n := s.NodeOf(s.Replica(state.Slot{Role: v1alpha1.Worker, Index: 1}).Pod); n.Loss.Reason != "" {
 		t.Errorf("a node that is well is in trouble: %+v", n)
 	}
 }

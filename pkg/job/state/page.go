@@ -9,10 +9,19 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// pageOf returns the port of the pod's progress page, as its main container got it; 0 for none, or if the template has set the variable
+// Page is the progress page of a pod.
+type Page struct {
+	// Port is the port at which the pod was created to serve it; 0 for none. Address is the IP address at which the operator may read it
+	// (AddressOf), and OnHost whether the pod is on the network of its node.
+	Port    int32
+	Address string
+	OnHost  bool
+}
+
+// pagePortOf returns the port of the pod's progress page, as its main container got it; 0 for none, or if the template has set the variable
 // to something else.
-func pageOf(pod *corev1.Pod) int32 {
-	c := mainOf(pod)
+func pagePortOf(pod *corev1.Pod) int32 {
+	c := MainOf(pod)
 	if c == nil {
 		return 0
 	}
@@ -25,27 +34,21 @@ func pageOf(pod *corev1.Pod) int32 {
 }
 
 // AddressOf returns the IP address at which the operator may read the progress page of a pod; empty for none. A pod of the pods' network has
-// an address of its own. On the network of its node the port belongs to the pod only while the pod holds it.
+// an address of its own. On the network of its node the port belongs to the pod only while its main container declares it and runs: the scheduler
+// keeps other pods that declare the port off the node, and once the container has ended another process may listen there.
 func AddressOf(pod *corev1.Pod) string {
-	switch {
-	case pageOf(pod) == 0,
-		pod.Spec.HostNetwork && !holdsPage(pod),
-		!pod.Spec.HostNetwork && pod.Status.PodIP == pod.Status.HostIP:
+	holdsPort := PagePort(pod) != nil && mainStatus(pod).State.Running != nil
+	switch isOnHost := pod.Spec.HostNetwork; {
+	case pagePortOf(pod) == 0, isOnHost && !holdsPort, !isOnHost && pod.Status.PodIP == pod.Status.HostIP:
 		return ""
 	}
 	return pod.Status.PodIP
 }
 
-// holdsPage reports whether a pod on the network of its node holds the port of its page: its main container declares the port and runs. The
-// scheduler then keeps other pods that declare the port off the node. Once the container has ended, another process may listen there.
-func holdsPage(pod *corev1.Pod) bool {
-	return PagePort(pod) != nil && mainStatus(pod).State.Running != nil
-}
-
 // PagePort returns the declaration of the page's port in the pod's main container; nil if there is none. A port with a hostIP does not count,
 // because the scheduler keeps it free at that address alone.
 func PagePort(pod *corev1.Pod) *corev1.ContainerPort {
-	c, port := mainOf(pod), pageOf(pod)
+	c, port := MainOf(pod), pagePortOf(pod)
 	if c == nil || port == 0 {
 		return nil
 	}

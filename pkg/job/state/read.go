@@ -22,9 +22,8 @@ func PodOf(job string, pod *corev1.Pod) (p Pod, ok bool) {
 	if !ok {
 		return Pod{}, false
 	}
-	p = read(pod)
-	p.Slot, p.Life = slot, life
-	p.readTold(pod)
+	p = read(pod, stayOf(pod, life))
+	p.Slot = slot
 	return p, true
 }
 
@@ -49,63 +48,58 @@ func GonePodOf(job string, pod *corev1.Pod, now time.Time) (p Pod, ok bool) {
 }
 
 // FormerPodOf returns what the operator knows of a pod without its place in the job: a pod of a job that is gone, or a spare.
-func FormerPodOf(pod *corev1.Pod) Pod { return read(pod) }
+func FormerPodOf(pod *corev1.Pod) Pod { return read(pod, Stay{Created: pod.CreationTimestamp.Time}) }
 
-func read(pod *corev1.Pod) Pod {
+func read(pod *corev1.Pod, stay Stay) Pod {
+	main := MainOf(pod) // the containers that admission adds do not have the operator's variables
+	_, isInService := pod.Labels[v1alpha1.LabelJobName]
 	p := Pod{
-		Name: pod.Name, UID: pod.UID, Version: pod.ResourceVersion,
-		Node: pod.Spec.NodeName, Phase: podPhase(pod), Nominated: pod.Status.NominatedNodeName != "", NeverRan: neverRan(pod), Rejected: rejected(pod),
-		Created: pod.CreationTimestamp.Time, Asked: pod.Annotations[v1alpha1.AnnotationCheckpointRequest],
-		Number: numberOf(pod.Annotations[v1alpha1.AnnotationLifeNumber]),
-		Ended:  ended(pod), Finished: finished(pod), Waiting: waiting(pod), Unhealthy: unhealthy(pod),
-		Conditions: ownConditions(pod), HoldsVolume: slices.ContainsFunc(pod.Spec.Volumes, IsClaim),
+		Name: pod.Name, UID: pod.UID, Version: pod.ResourceVersion, Stay: stay, Number: numberOf(pod.Annotations[v1alpha1.AnnotationLifeNumber]),
+		Node: pod.Spec.NodeName, Fenced: !isInService,
+		HoldsVolume: slices.ContainsFunc(pod.Spec.Volumes, IsClaim),
+		Hears:       main != nil && HasEnv(main.Env, v1alpha1.EnvCheckpointRequestFile), Asked: pod.Annotations[v1alpha1.AnnotationCheckpointRequest],
+		Page:   Page{Port: pagePortOf(pod), Address: AddressOf(pod), OnHost: pod.Spec.HostNetwork},
+		Checks: checksOf(pod), Run: runOf(pod, stay.Restarting), Deletion: deletionOf(pod), End: endOf(pod, stay.Restarting),
 	}
-	p.readExits(pod)
-	p.readPreflight(pod)
-	p.applyPreflight()
-	p.Hears = wasGiven(pod, v1alpha1.EnvCheckpointRequestFile)
-	p.Page, p.Address, p.OnHost = pageOf(pod), AddressOf(pod), pod.Spec.HostNetwork
 	if names := pod.Annotations[v1alpha1.AnnotationExcludedNodes]; names != "" {
 		p.Excludes = strings.SplitN(names, ",", MaxExcluded+1)
 		p.Excludes = p.Excludes[:min(len(p.Excludes), MaxExcluded)]
 	}
-	switch main := mainStatus(pod); {
-	case main.State.Running != nil:
-		p.Began = main.State.Running.StartedAt.Time
-	case main.State.Terminated != nil:
-		p.Between = restartsInPlace(pod, &main)
-	default:
-		p.Between = main.LastTerminationState.Terminated != nil
-	}
-	_, isInService := pod.Labels[v1alpha1.LabelJobName]
-	p.Fenced = !isInService
-	if pod.DeletionTimestamp != nil {
-		grace := time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second
-		p.Deleted, p.EndsBy = pod.DeletionTimestamp.Add(-grace), pod.DeletionTimestamp.Time
-		p.Finalizers = strings.Join(FirstFinalizers(pod), ", ")
-	}
-	if p.NeverRan {
-		p.Exit = nil
-	}
-	for _, c := range pod.Status.Conditions {
-		switch {
-		case c.Type == corev1.PodReady:
-			p.readReady(pod, &c)
-		case (c.Type == corev1.DisruptionTarget || c.Type == conditionKueue) && c.Status == corev1.ConditionTrue:
-			p.Disruption = trouble(c.Reason, c.Message, c.LastTransitionTime.Time)
-		}
-	}
 	return p
+}
+
+func runOf(pod *corev1.Pod, isRestarting bool) Run {
+	main := mainStatus(pod)
+	isReady := func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && (c.Status == corev1.ConditionTrue || c.Reason == containersNotReady && main.Ready)
+	}
+	r := Run{
+		Phase: podPhase(pod), Ready: !isRestarting && slices.ContainsFunc(pod.Status.Conditions, isReady),
+		Waiting: waitingFor(pod), Unhealthy: brokenDevice(pod), Conditions: ownConditions(pod),
+	}
+	switch {
+	case main.State.Running != nil:
+		r.Began = main.State.Running.StartedAt.Time
+	case main.State.Terminated != nil:
+		r.Between = restartsInPlace(pod, &main)
+	default:
+		r.Between = main.LastTerminationState.Terminated != nil
+	}
+	return r
+}
+
+func deletionOf(pod *corev1.Pod) Deletion {
+	if pod.DeletionTimestamp == nil {
+		return Deletion{}
+	}
+	grace := time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second
+	return Deletion{
+		Deleted: pod.DeletionTimestamp.Add(-grace), EndsBy: pod.DeletionTimestamp.Time, Finalizers: strings.Join(FirstFinalizers(pod), ", "),
+	}
 }
 
 // FirstFinalizers returns the pod's finalizers, up to the number that a message names.
 func FirstFinalizers(pod *corev1.Pod) []string { return pod.Finalizers[:min(len(pod.Finalizers), 3)] }
-
-// wasGiven reports whether the pod's main container has the variable. The containers that admission adds do not have it.
-func wasGiven(pod *corev1.Pod, variable string) bool {
-	main := mainOf(pod)
-	return main != nil && HasEnv(main.Env, variable)
-}
 
 // EnvOf returns the value of the variable of that name; empty if there is none.
 func EnvOf(env []corev1.EnvVar, name string) string {
@@ -133,29 +127,6 @@ func containers(pod *corev1.Pod) iter.Seq[*corev1.ContainerStatus] {
 	}
 }
 
-// finished returns when the last container ended; zero unless the pod has finished.
-func finished(pod *corev1.Pod) time.Time {
-	var last time.Time
-	if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
-		return last
-	}
-	for c := range containers(pod) {
-		if end := c.State.Terminated; end != nil && end.FinishedAt.After(last) {
-			last = end.FinishedAt.Time
-		}
-	}
-	return last
-}
-
-func ended(pod *corev1.Pod) bool {
-	for i := range pod.Status.ContainerStatuses {
-		if c := &pod.Status.ContainerStatuses[i]; c.State.Terminated == nil || restartsInPlace(pod, c) {
-			return false
-		}
-	}
-	return len(pod.Status.ContainerStatuses) > 0
-}
-
 // IsClaim reports whether a volume may be writable on one node only. Its access mode is not read: that would take rights
 // on claims.
 func IsClaim(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }
@@ -175,22 +146,29 @@ func ownConditions(pod *corev1.Pod) []string {
 	return types
 }
 
-// unhealthy returns the first device of the pod's containers that the kubelet calls unhealthy.
-func unhealthy(pod *corev1.Pod) Trouble {
+func brokenDevice(pod *corev1.Pod) Trouble {
 	for c := range containers(pod) {
-		for _, resource := range c.AllocatedResourcesStatus {
-			for _, device := range resource.Resources {
-				if device.Health == corev1.ResourceHealthStatusUnhealthy {
-					return trouble(v1alpha1.ReasonDeviceUnhealthy, string(resource.Name)+" "+string(device.ResourceID), time.Time{})
-				}
-			}
+		if broken := Broken(c.AllocatedResourcesStatus); broken != nil {
+			return trouble(v1alpha1.ReasonDeviceUnhealthy, string(broken[0].Name)+" "+string(broken[0].Resources[0].ResourceID), time.Time{})
 		}
 	}
 	return Trouble{}
 }
 
-// waiting returns why the pod has no node, or why the first of its containers that waits does.
-func waiting(pod *corev1.Pod) Trouble {
+// Broken returns the first device that the kubelet reports as unhealthy. No decision reads the others.
+func Broken(full []corev1.ResourceStatus) []corev1.ResourceStatus {
+	for _, resource := range full {
+		for _, device := range resource.Resources {
+			if device.Health == corev1.ResourceHealthStatusUnhealthy {
+				return []corev1.ResourceStatus{{Name: resource.Name, Resources: []corev1.ResourceHealth{device}}}
+			}
+		}
+	}
+	return nil
+}
+
+// waitingFor returns why the pod has no node, or why the first of its containers that waits does.
+func waitingFor(pod *corev1.Pod) Trouble {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
 			return trouble(c.Reason, c.Message, c.LastTransitionTime.Time)

@@ -27,14 +27,14 @@ type Reads struct {
 
 // Seen is what the reads have shown.
 type Seen struct {
-	Page   Page
+	Page   PageSeen
 	Stacks Stacks
 	// Silent are the silent nodes among Leases, each with since when.
 	Silent map[string]time.Time
 }
 
-// Page is what the reads of a progress page have shown last.
-type Page struct {
+// PageSeen is what the reads of a progress page have shown last.
+type PageSeen struct {
 	// Job, Pod and Life are of the rank 0 whose page it is. Process is when its process began, by the clock of its node.
 	Job, Pod types.UID
 	Life     Life
@@ -63,7 +63,7 @@ func (s *Snapshot) Reads() Reads {
 	return reads
 }
 
-func (r *Replica) servesPage() bool { return r.State == Running && r.Pod.Page != 0 }
+func (r *Replica) servesPage() bool { return r.State == Running && r.Pod.Page.Port != 0 }
 
 // unconfirmed returns the replicas without a pod that the API server may yet have: those whose pods ran, or were seen to go.
 func (s *Snapshot) unconfirmed() []*Replica {
@@ -106,7 +106,7 @@ func (s *Snapshot) addProgress() {
 }
 
 // of returns what the page shows of the job; without the report, if that is about another attempt or an older life.
-func (p *Page) of(s *Snapshot) Progress {
+func (p *PageSeen) of(s *Snapshot) Progress {
 	if !s.IsCurrent(p.Attempt, p.Number) {
 		return Progress{Began: p.Began, Read: p.Read, IsSilent: p.IsSilent, Unread: p.Unread}
 	}

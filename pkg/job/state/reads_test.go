@@ -13,7 +13,7 @@ import (
 )
 
 // shows says what the page of worker-0 has shown.
-func shows(page *state.Page) builder.SnapshotOption {
+func shows(page *state.PageSeen) builder.SnapshotOption {
 	return func(o *state.Observed) {
 		o.Seen.Page = *page
 		o.Seen.Page.Job = o.Job.UID
@@ -29,18 +29,18 @@ func TestAReportCountsOfThePresentLifeAlone(t *testing.T) {
 	report := state.Progress{Step: 7, Renewed: read, Read: read, IsLate: true}
 	for name, c := range map[string]struct {
 		pod  builder.SnapshotOption
-		page state.Page
+		page state.PageSeen
 		want state.Progress
 	}{
-		"it runs":                 {running, state.Page{Pod: uid, Process: builder.Epoch.Add(10 * time.Second), Attempt: "0", Progress: report}, report},
-		"an earlier life answers": {running, state.Page{Pod: uid, Process: builder.Epoch.Add(10 * time.Second), Attempt: "1", Progress: report}, state.Progress{Read: read}},
-		"another process runs in its pod": {running, state.Page{Pod: uid, Process: builder.Epoch, Progress: report},
+		"it runs":                 {running, state.PageSeen{Pod: uid, Process: builder.Epoch.Add(10 * time.Second), Attempt: "0", Progress: report}, report},
+		"an earlier life answers": {running, state.PageSeen{Pod: uid, Process: builder.Epoch.Add(10 * time.Second), Attempt: "1", Progress: report}, state.Progress{Read: read}},
+		"another process runs in its pod": {running, state.PageSeen{Pod: uid, Process: builder.Epoch, Progress: report},
 			state.Progress{Step: 7, Renewed: read, Read: read, IsLate: true, Began: builder.Epoch.Add(time.Minute)}},
-		"its pod has another life now":    {running, state.Page{Pod: uid, Process: builder.Epoch.Add(10 * time.Second), Life: state.Life{Attempt: 1}, Progress: report}, state.Progress{}},
-		"another pod was read":            {running, state.Page{Pod: "another", Process: builder.Epoch.Add(10 * time.Second), Progress: report}, state.Progress{Began: builder.Epoch.Add(time.Minute)}},
-		"it has failed":                   {builder.Failed("worker", 0, builder.Exit(1)), state.Page{Pod: uid, Progress: report}, state.Progress{Step: 7, Renewed: read, Read: read}},
-		"its next life has failed unread": {builder.Failed("worker", 0, builder.Exit(1)), state.Page{Pod: uid, Life: state.Life{Attempt: 1}, Progress: report}, state.Progress{}},
-		"it starts":                       {builder.Pending("worker", 0), state.Page{Pod: uid, Progress: report}, state.Progress{}},
+		"its pod has another life now":    {running, state.PageSeen{Pod: uid, Process: builder.Epoch.Add(10 * time.Second), Life: state.Life{Attempt: 1}, Progress: report}, state.Progress{}},
+		"another pod was read":            {running, state.PageSeen{Pod: "another", Process: builder.Epoch.Add(10 * time.Second), Progress: report}, state.Progress{Began: builder.Epoch.Add(time.Minute)}},
+		"it has failed":                   {builder.Failed("worker", 0, builder.Exit(1)), state.PageSeen{Pod: uid, Progress: report}, state.Progress{Step: 7, Renewed: read, Read: read}},
+		"its next life has failed unread": {builder.Failed("worker", 0, builder.Exit(1)), state.PageSeen{Pod: uid, Life: state.Life{Attempt: 1}, Progress: report}, state.Progress{}},
+		"it starts":                       {builder.Pending("worker", 0), state.PageSeen{Pod: uid, Progress: report}, state.Progress{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, builder.Snapshot(job, c.pod, shows(&c.page)).Progress); diff != "" {
@@ -49,7 +49,7 @@ func TestAReportCountsOfThePresentLifeAlone(t *testing.T) {
 		})
 	}
 	elsewhere := builder.Snapshot(job, running, func(o *state.Observed) {
-		o.Seen.Page = state.Page{Job: types.UID("former"), Pod: uid, Progress: report}
+		o.Seen.Page = state.PageSeen{Job: types.UID("former"), Pod: uid, Progress: report}
 	})
 	if elsewhere.Progress.Step > 0 {
 		t.Error("the page of a former job of the name counts")
@@ -64,7 +64,7 @@ func TestARestartOfTheOperatorMakesNoOldReportNew(t *testing.T) {
 	}))
 	uid := builder.Snapshot(job, builder.Running("worker", 0)).Pods[0].UID
 	for report, want := range map[string]time.Duration{old: 11 * time.Second, other: 50 * time.Second} {
-		page := &state.Page{Pod: uid, Progress: state.Progress{Step: 7, Report: report, Renewed: builder.Epoch.Add(50 * time.Second)}}
+		page := &state.PageSeen{Pod: uid, Progress: state.Progress{Step: 7, Report: report, Renewed: builder.Epoch.Add(50 * time.Second)}}
 		if s := builder.Snapshot(job, builder.Running("worker", 0), shows(page)); s.Progress.Renewed.Sub(builder.Epoch) != want {
 			t.Errorf("%s: first seen at %v, want %v", report, s.Progress.Renewed.Sub(builder.Epoch), want)
 		}

@@ -79,22 +79,24 @@ func (s *Snapshot) stateOf(r *Replica) State {
 //	its main container ended with 0, and that ends its work        Succeeded
 //	its node or device is lost                                     Lost
 //	a container ended: with 1; with 0, and is to run again         Failed
-//	it ended without one, such as a pod that its kubelet rejects   Failed; Ending if it was deleted before it ran
-//	it was deleted: while it ran; before it ran                    Failed; Ending
+//	it was deleted: after it ran; before it ran                    Failed; Ending
+//	it ended without an exit, as its kubelet rejected it           Failed
 //	its process runs; ends for the one of the next life            Running; Starting
 //	it has a node; has none                                        Starting; Pending
 func (s *Snapshot) stateByPod(r *Replica) State {
 	p := r.Pod
-	hasEnded, wasDeleted := p.Exit != nil || p.HasSucceeded(), !p.Deleted.IsZero()
+	wasDeleted := !p.Deleted.IsZero()
 	switch {
 	case p.HasSucceeded() && s.successCounts(r.Slot):
 		return Succeeded
 	case s.IsLost(p):
 		return Lost
-	case hasEnded, !p.CanRun() && (!wasDeleted || s.HasRun(p)), wasDeleted && (p.HasStarted() || s.remembersStart(p)):
+	case p.Exit != nil, p.HasSucceeded(), wasDeleted && s.HasRun(p):
 		return Failed
 	case wasDeleted:
 		return Ending
+	case !p.CanRun():
+		return Failed
 	case p.Phase == corev1.PodRunning && !p.Restarting:
 		return Running
 	case p.Scheduled():
@@ -104,9 +106,9 @@ func (s *Snapshot) stateByPod(r *Replica) State {
 	}
 }
 
-// HasRun reports whether the pod has finished or failed after a container of it ran. A kubelet that rejects a pod after a reboot reports
-// no containers; then the status remembers that they ran.
-func (s *Snapshot) HasRun(p *Pod) bool { return !p.NeverRan || s.remembersStart(p) }
+// HasRun reports whether the pod's life has run. A kubelet that rejects a pod after a reboot reports no containers; then the status remembers that
+// they ran.
+func (s *Snapshot) HasRun(p *Pod) bool { return p.HasStarted() || s.remembersStart(p) }
 
 // remembersStart reports whether the status remembers that the pod's life has run. It may have run in another pod: a late request of a
 // process that no longer leads can create the pod of a life a second time.
@@ -123,14 +125,10 @@ func (s *Snapshot) successCounts(slot Slot) bool {
 }
 
 // IsBroken reports whether the present life has ended without success.
-func (r *Replica) IsBroken() bool {
-	return r.State == Failed || r.State == Lost || r.State == Vanished
-}
+func (r *Replica) IsBroken() bool { return r.State == Failed || r.State == Lost || r.State == Vanished }
 
 // NeedsPod reports whether the replica should have a pod that runs.
-func (r *Replica) NeedsPod() bool {
-	return r.State != Succeeded && r.State != GivenUp
-}
+func (r *Replica) NeedsPod() bool { return r.State != Succeeded && r.State != GivenUp }
 
 // HasNode reports whether the replica's pod has a node.
 func (r *Replica) HasNode() bool { return r.Pod != nil && r.Pod.Scheduled() }

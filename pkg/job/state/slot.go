@@ -54,9 +54,7 @@ func parseLife(text string) (l Life, ok bool) {
 }
 
 // HostName returns the host name of every pod of the slot, whatever its life.
-func HostName(job string, slot Slot) string {
-	return job + "-" + slot.String()
-}
+func HostName(job string, slot Slot) string { return job + "-" + slot.String() }
 
 // PodName returns the name of the pod of one life of a slot.
 func PodName(job string, slot Slot, life Life) string {

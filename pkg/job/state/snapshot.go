@@ -12,7 +12,7 @@ import (
 )
 
 // Snapshot is all that one pass may know of a job: what was observed, what the status remembers, and one row for each of its
-// replicas. Observe completes it with UnhealthyNodes. It is read-only from then on.
+// replicas. Observe adds what the replicas show where to read: Progress, Stacks and UnhealthyNodes. It is read-only from then on.
 type Snapshot struct {
 	Observed
 	// Memory is what the status remembers of the replicas.
@@ -36,13 +36,13 @@ func New(o Observed) (*Snapshot, error) {
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		p.Life = s.LifeOf(p)
-		if ended, is := s.Ended[p.UID]; is && !p.Deleted.IsZero() && !s.IsPast(p) && !s.IsFinished() && !s.Is(v1alpha1.ConditionSuspended) {
+		if ended, is := s.Ended[p.UID]; is && !p.Deleted.IsZero() && !s.IsPast(p) && s.isUnderWay() {
 			ended.Life, ended.Version = p.Life, p.Version
 			*p = ended // its end counts, although it was deleted then
 		}
+		p.applySideCarRules(o.Job.Spec.Recovery.Rules)
 	}
 	slices.SortFunc(s.Nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
-	s.doubtMassLoss()
 	s.addRows()
 	s.addProgress()
 	s.awaited = s.nodesAwaited()
@@ -58,10 +58,10 @@ func New(o Observed) (*Snapshot, error) {
 
 // addRows makes a row of each replica, from the pods and the nodes.
 func (s *Snapshot) addRows() {
+	s.findLost()
 	s.leaveLost()
 	s.Pods = sortPods(s.Pods)
 	s.keepScheduler()
-	s.applySideCarRules()
 	s.addReplicas()
 }
 
@@ -149,10 +149,10 @@ func (s *Snapshot) addGone(p *Pod) {
 		return
 	}
 	r.Last = p
-	switch isUnderWay := !s.IsFinished() && !s.Is(v1alpha1.ConditionSuspended); {
+	switch {
 	case p.HasSucceeded() && s.successCounts(p.Slot):
 		r.State = Succeeded
-	case p.HasStarted() && isUnderWay:
+	case p.HasStarted() && s.isUnderWay():
 		r.State = Vanished
 	}
 }
@@ -275,6 +275,9 @@ func (s *Snapshot) LaterPod() *Pod {
 func (s *Snapshot) Is(condition string) bool {
 	return meta.IsStatusConditionTrue(s.Job.Status.Conditions, condition)
 }
+
+// isUnderWay reports whether the job is neither finished nor suspended.
+func (s *Snapshot) isUnderWay() bool { return !s.IsFinished() && !s.Is(v1alpha1.ConditionSuspended) }
 
 // IsFinished reports whether the job has its verdict, which is final.
 func (s *Snapshot) IsFinished() bool { return s.Is(v1alpha1.ConditionFinished) }

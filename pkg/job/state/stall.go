@@ -37,7 +37,7 @@ func (s *Snapshot) Hangs() bool {
 // created before progress.port was set: such a process cannot report.
 func (s *Snapshot) undisturbedSince() time.Time {
 	since, reporter := RunningSince(s.Job), s.Reporter()
-	if since.IsZero() || reporter == nil || reporter.State != Running || reporter.Pod.Page == 0 || reporter.Pod.MainSucceeded || reporter.Pod.Between {
+	if since.IsZero() || reporter == nil || reporter.State != Running || reporter.Pod.Page.Port == 0 || reporter.Pod.MainSucceeded || reporter.Pod.Between {
 		return time.Time{}
 	}
 	since = Latest(since, s.Progress.Began)

@@ -64,32 +64,50 @@ func parseTold(annotation string) (t Told, ok bool) {
 	return t, ok && t.From.Before(t.Life)
 }
 
-// readTold reads the pod's restarts in place. The pod is in its new life when its node shows another process than the one to leave, or
-// has lost track of its processes. Until then it is restarting, and an end of the old process is no failure. A pod that ends with the old
-// process still has the old life.
-func (p *Pod) readTold(pod *corev1.Pod) {
-	told, ok := parseTold(InPlaceRestart(pod))
-	if !ok {
-		return
-	}
-	main := mainStatus(pod)
-	p.Main, p.Process, p.Image = main.Name, main.ContainerID, byDigest(pod, main)
-	p.Told, p.Former = told.Process != "", told.From
-	switch {
-	case told.Process == "":
-	case main.ContainerID != told.Process && (main.ContainerID != "" || isOver(pod)):
-		p.Life, p.Created = told.Life, told.Time
-	case p.CanRun():
-		p.Life, p.Created, p.Restarting = told.Life, told.Time, true
-		p.Exit, p.MainSucceeded, p.Ended, p.Ready = nil, false, false, false
-	default:
-		p.Life, p.Left = told.From, true
-	}
+// Stay is the life of its slot in which a pod is: the life in its name, or a later one since it restarted in place.
+type Stay struct {
+	Life Life
+	// Created is when the API server accepted the pod, or when the operator started its present life in place.
+	Created time.Time
+	// Main is the main container's name, Process its id, and Image its image by digest if it can be started again in its pod. All are
+	// empty of pods that are not made for it.
+	Main, Process, Image string
+	// Told is whether the operator has started a life in place, and Former the life before it.
+	Told   bool
+	Former Life
+	// Restarting is whether that life is the present one, and the old process may still run.
+	Restarting bool
+	// Left is whether the operator has started another life in place, and the pod ended or lost its node without it.
+	Left bool
+	// RestartRefused is whether the API server has refused to have the pod restarted in place.
+	RestartRefused bool
 }
 
-// isOver reports whether the pod has ended, though its kubelet may have yet to say how each container did.
-func isOver(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+// stayOf returns the life in which the pod is. Its name shows the one of its creation; the annotation shows the next one and the process to leave.
+//
+//	the pod      its node shows                      it is in the
+//	can run      the process to leave, or none yet   next life, and restarts
+//	any          another process                     next life
+//	has ended    no process any more                 next life
+//	has ended    the process to leave                former life
+func stayOf(pod *corev1.Pod, made Life) Stay {
+	stay := Stay{Life: made, Created: pod.CreationTimestamp.Time}
+	told, ok := parseTold(InPlaceRestart(pod))
+	if !ok {
+		return stay
+	}
+	main := mainStatus(pod)
+	stay.Main, stay.Process, stay.Image = main.Name, main.ContainerID, byDigest(pod, main)
+	stay.Told, stay.Former = told.Process != "", told.From
+	isOther := main.ContainerID != told.Process && (main.ContainerID != "" || isEnd(pod.Status.Phase))
+	switch {
+	case !stay.Told:
+	case isOther, !isEnd(podPhase(pod)):
+		stay.Life, stay.Created, stay.Restarting = told.Life, told.Time, !isOther
+	default:
+		stay.Life, stay.Left = told.From, true
+	}
+	return stay
 }
 
 // Lives are the lives of the processes of a pod's main container.
@@ -111,12 +129,12 @@ func LivesOf(job string, pod *corev1.Pod) (slot Slot, lives Lives, ok bool) {
 	}
 	main := mainStatus(pod)
 	end := main.LastTerminationState.Terminated
+	lives = Lives{Runs: told.Life, Before: told.From, Next: told.Life}
 	switch {
-	case main.ContainerID == told.Process || main.ContainerID == "":
-		return slot, Lives{Runs: told.From, Before: told.From, Next: told.Life}, true
+	case main.ContainerID == told.Process, main.ContainerID == "":
+		lives.Runs = told.From
 	case end != nil && end.ContainerID != told.Process:
-		return slot, Lives{told.Life, told.Life, told.Life}, true
-	default:
-		return slot, Lives{Runs: told.Life, Before: told.From, Next: told.Life}, true
+		lives.Before = told.Life
 	}
+	return slot, lives, true
 }

@@ -32,7 +32,7 @@ func (c *Cluster) addNodes(ctx context.Context, o *state.Observed) error {
 		case err != nil:
 			return fmt.Errorf("reading node %s: %w", name, err)
 		default:
-			if n := c.health().Of(node); n.Lost.Reason != "" || n.Action == state.BlameNode || node.Spec.Unschedulable {
+			if n := c.health().Of(node); n.Loss.Reason != "" || n.Action == state.BlameNode || node.Spec.Unschedulable {
 				o.Nodes = append(o.Nodes, n)
 			}
 		}
@@ -133,7 +133,7 @@ func (c *Cluster) addExcluded(ctx context.Context, o *state.Observed) error {
 				return fmt.Errorf("reading node %s: %w", name, err)
 			}
 			isKnown := slices.ContainsFunc(o.Nodes, func(n state.Node) bool { return n.Name == name })
-			if n := c.health().Of(&node); err == nil && !isKnown && n.Lost.Reason != "" {
+			if n := c.health().Of(&node); err == nil && !isKnown && n.Loss.Reason != "" {
 				o.Nodes = append(o.Nodes, n)
 			}
 		}

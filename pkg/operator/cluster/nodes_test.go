@@ -107,7 +107,7 @@ func TestNodesInTroubleAreInTheSnapshot(t *testing.T) {
 			}
 			var got []string
 			for _, n := range s.Nodes {
-				got = append(got, fmt.Sprintf("%s %s %v", n.Name, n.Lost.Reason, n.Lost.Time.Sub(builder.Epoch)))
+				got = append(got, fmt.Sprintf("%s %s %v", n.Name, n.Loss.Reason, n.Loss.Time.Sub(builder.Epoch)))
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("nodes (-want +got):\n%s", diff)

@@ -31,7 +31,7 @@ func (s *shared) trimPod(o any) (any, error) {
 		ObjectMeta: identity(pod, kept...),
 		Spec:       corev1.PodSpec{NodeName: pod.Spec.NodeName, HostNetwork: pod.Spec.HostNetwork, InitContainers: likeChecks(pod), Containers: s.containersOf(pod), Volumes: claims},
 		Status: corev1.PodStatus{
-			Phase: pod.Status.Phase, NominatedNodeName: short(pod.Status.NominatedNodeName), Reason: short(pod.Status.Reason), Message: message(pod.Status.Message), Conditions: conditions(pod),
+			Phase: pod.Status.Phase, Reason: short(pod.Status.Reason), Message: message(pod.Status.Message), Conditions: conditions(pod),
 			ContainerStatuses:     states(pod.Status.ContainerStatuses, state.MainContainer(pod), isRestartable(pod)),
 			InitContainerStatuses: states(pod.Status.InitContainerStatuses, "", false),
 		},
@@ -165,7 +165,7 @@ func states(full []corev1.ContainerStatus, named string, processes bool) []corev
 			continue
 		}
 		c := corev1.ContainerStatus{
-			Name: full[i].Name, State: stateOf(&full[i].State), Ready: full[i].Ready, AllocatedResourcesStatus: broken(full[i].AllocatedResourcesStatus),
+			Name: full[i].Name, State: stateOf(&full[i].State), Ready: full[i].Ready, AllocatedResourcesStatus: state.Broken(full[i].AllocatedResourcesStatus),
 		}
 		if full[i].LastTerminationState.Terminated != nil {
 			c.LastTerminationState.Terminated = ranBefore
@@ -191,16 +191,4 @@ func stateOf(full *corev1.ContainerState) corev1.ContainerState {
 		is.Terminated = &corev1.ContainerStateTerminated{ExitCode: end.ExitCode, Reason: short(end.Reason), Message: message(end.Message), StartedAt: end.StartedAt, FinishedAt: end.FinishedAt}
 	}
 	return is
-}
-
-// broken returns the first device that the kubelet reports as unhealthy. No decision reads the others.
-func broken(full []corev1.ResourceStatus) []corev1.ResourceStatus {
-	for _, resource := range full {
-		for _, device := range resource.Resources {
-			if device.Health == corev1.ResourceHealthStatusUnhealthy {
-				return []corev1.ResourceStatus{{Name: resource.Name, Resources: []corev1.ResourceHealth{device}}}
-			}
-		}
-	}
-	return nil
 }

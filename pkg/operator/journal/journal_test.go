@@ -37,7 +37,7 @@ func after(job *v1alpha1.TrainingJob, change func(*v1alpha1.TrainingJobStatus), 
 	p := &plan.Plan{Status: *job.Status.DeepCopy()}
 	change(&p.Status)
 	for _, i := range restarts {
-		p.Restarts = append(p.Restarts, failure.Incident{Incident: i})
+		p.Restarts = append(p.Restarts, failure.Restart{Incident: i})
 	}
 	return p
 }

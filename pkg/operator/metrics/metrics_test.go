@@ -221,7 +221,7 @@ func TestObserve(t *testing.T) {
 				c.then(&p.Status)
 			}
 			for _, i := range c.restarts {
-				p.Restarts = append(p.Restarts, failure.Incident{Incident: i})
+				p.Restarts = append(p.Restarts, failure.Restart{Incident: i})
 			}
 			if diff := cmp.Diff(c.want, told(metrics.Observe(history.Between(job, &p.Status, p.Restarts)))); diff != "" {
 				t.Errorf("observed (-want +got):\n%s", diff)

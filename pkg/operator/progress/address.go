@@ -21,12 +21,12 @@ type Fence struct {
 // AddressOf returns the address of a pod's page. It returns an error for an address that no pod of a cluster has, and for what the fence
 // forbids. state.AddressOf shows when a pod has an address.
 func (f *Fence) AddressOf(pod *state.Pod) (netip.AddrPort, error) {
-	if pod.Address == "" {
+	if pod.Page.Address == "" {
 		return netip.AddrPort{}, whyNoAddress(pod)
 	}
-	address, err := netip.ParseAddr(pod.Address)
+	address, err := netip.ParseAddr(pod.Page.Address)
 	if err != nil {
-		return netip.AddrPort{}, fmt.Errorf("the pod's address %q is no IP address", pod.Address)
+		return netip.AddrPort{}, fmt.Errorf("the pod's address %q is no IP address", pod.Page.Address)
 	}
 	address = address.Unmap()
 	switch {
@@ -34,19 +34,19 @@ func (f *Fence) AddressOf(pod *state.Pod) (netip.AddrPort, error) {
 		return netip.AddrPort{}, fmt.Errorf("the pod's address %s is not one of a network", address)
 	case slices.Contains(f.Addresses, address):
 		return netip.AddrPort{}, fmt.Errorf("the pod's address %s is the address of the API server", address)
-	case pod.Page < 1024 || pod.Page > 65535:
-		return netip.AddrPort{}, fmt.Errorf("the port %d of the page is not between 1024 and 65535", pod.Page)
-	case pod.OnHost && kubernetesPorts.has(pod.Page):
-		return netip.AddrPort{}, fmt.Errorf("with hostNetwork the port %d of the page is one of Kubernetes: choose another progress.port", pod.Page)
-	case pod.OnHost && f.NodePorts.has(pod.Page):
-		return netip.AddrPort{}, fmt.Errorf("the operator's --forbidden-page-ports forbids the port %d of the page with hostNetwork: choose another progress.port", pod.Page)
+	case pod.Page.Port < 1024 || pod.Page.Port > 65535:
+		return netip.AddrPort{}, fmt.Errorf("the port %d of the page is not between 1024 and 65535", pod.Page.Port)
+	case pod.Page.OnHost && kubernetesPorts.has(pod.Page.Port):
+		return netip.AddrPort{}, fmt.Errorf("with hostNetwork the port %d of the page is one of Kubernetes: choose another progress.port", pod.Page.Port)
+	case pod.Page.OnHost && f.NodePorts.has(pod.Page.Port):
+		return netip.AddrPort{}, fmt.Errorf("the operator's --forbidden-page-ports forbids the port %d of the page with hostNetwork: choose another progress.port", pod.Page.Port)
 	}
-	return netip.AddrPortFrom(address, uint16(pod.Page)), nil
+	return netip.AddrPortFrom(address, uint16(pod.Page.Port)), nil
 }
 
 func whyNoAddress(pod *state.Pod) error {
-	if pod.OnHost {
-		return fmt.Errorf("with hostNetwork the page is read only while the main container runs and names the port %d in its ports, without hostIP", pod.Page)
+	if pod.Page.OnHost {
+		return fmt.Errorf("with hostNetwork the page is read only while the main container runs and names the port %d in its ports, without hostIP", pod.Page.Port)
 	}
 	return errors.New("the pod has no address of its own")
 }

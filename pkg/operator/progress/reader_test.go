@@ -174,7 +174,7 @@ func TestAddress(t *testing.T) {
 		{"10.96.0.1", 9500, ""}, {"::ffff:10.96.0.1", 9500, ""},
 		{"10.1.2.3", 0, ""}, {"10.1.2.3", 443, ""}, {"10.1.2.3", 65536, ""}, {"10.1.2.3", -1, ""},
 	} {
-		got, err := fence.AddressOf(&state.Pod{Address: c.ip, Page: c.port})
+		got, err := fence.AddressOf(&state.Pod{Page: state.Page{Address: c.ip, Port: c.port}})
 		if (err != nil) != (c.want == "") || err == nil && got.String() != c.want {
 			t.Errorf("%s, port %d: %v, error %v, want %q", c.ip, c.port, got, err, c.want)
 		}
@@ -194,16 +194,16 @@ func TestPortsOfNodes(t *testing.T) {
 		10255: "one of Kubernetes", 10260: "one of Kubernetes", 9100: "--forbidden-page-ports", 9400: "--forbidden-page-ports", 9405: "--forbidden-page-ports", 9410: "--forbidden-page-ports",
 		1023: "between 1024 and 65535", 65536: "between 1024 and 65535",
 	} {
-		_, err := fence.AddressOf(&state.Pod{Address: "192.168.0.2", Page: port, OnHost: true})
+		_, err := fence.AddressOf(&state.Pod{Page: state.Page{Address: "192.168.0.2", Port: port, OnHost: true}})
 		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("port %d of a node: error %v, want %q", port, err, want)
 		}
-		if _, err := fence.AddressOf(&state.Pod{Address: "10.1.2.3", Page: port}); err != nil && port > 1023 && port < 65536 {
+		if _, err := fence.AddressOf(&state.Pod{Page: state.Page{Address: "10.1.2.3", Port: port}}); err != nil && port > 1023 && port < 65536 {
 			t.Errorf("port %d of a pod: %v", port, err)
 		}
 	}
 	for _, ip := range []string{"127.0.0.1", "::1", "169.254.169.254", "fe80::1", "192.168.0.1", ""} {
-		if address, err := fence.AddressOf(&state.Pod{Address: ip, Page: 9500, OnHost: true}); err == nil {
+		if address, err := fence.AddressOf(&state.Pod{Page: state.Page{Address: ip, Port: 9500, OnHost: true}}); err == nil {
 			t.Errorf("it reads a page at %s of a node", address)
 		}
 	}

@@ -75,8 +75,8 @@ func (r Reading) To(page *Page, now time.Time) Reading {
 }
 
 // Seen returns what the page has shown last.
-func (r *Reading) Seen() state.Page {
-	shown := state.Page{Job: r.Job, Pod: r.Pod, Life: r.Life, Process: r.Process, Attempt: r.Said.Attempt, Number: r.Said.Life, Progress: r.Said.Progress}
+func (r *Reading) Seen() state.PageSeen {
+	shown := state.PageSeen{Job: r.Job, Pod: r.Pod, Life: r.Life, Process: r.Process, Attempt: r.Said.Attempt, Number: r.Said.Life, Progress: r.Said.Progress}
 	shown.Began, shown.Read, shown.IsSilent, shown.IsLate = r.Began, r.Read, r.Silent > 0, r.lag.IsLate()
 	if r.Err != nil {
 		shown.Unread = state.Printable(state.Cut(r.Err.Error(), state.MaxWords))
@@ -125,13 +125,13 @@ func (p *pages) want(job client.ObjectKey, page *Page) {
 }
 
 // seen returns what the page of the job has shown last.
-func (p *pages) seen(job client.ObjectKey) state.Page {
+func (p *pages) seen(job client.ObjectKey) state.PageSeen {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if w := p.jobs[job]; w != nil {
 		return w.Seen()
 	}
-	return state.Page{}
+	return state.PageSeen{}
 }
 
 func (p *pages) forget(job client.ObjectKey) {

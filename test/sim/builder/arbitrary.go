@@ -265,7 +265,7 @@ func arbitraryOptions(t *rapid.T, now time.Duration) []PodOption {
 		Exit(1), Exit(127), Exit(134), Exit(137), ExitSaying(137, "OOMKilled", ""), ExitSaying(128, "StartError", ""), ExitSaying(128, "StartError", NoProgram), FailedInit("preflight-a", 1), FailedInit("preflight-a", 2), Checking(), Checked(before(t, now)), FailedInit("prepare", 1), Rejected(evicted, ""), Unhealthy("gpu", "7"),
 		StillRunning(), RanBefore(), ByKueue(before(t, now)),
 		DeletedAt(before(t, now)), Disrupted("PreemptionByScheduler", before(t, now)), Disrupted("EvictionByEvictionAPI", before(t, now)),
-		Disrupted("DeletionByTaintManager", before(t, now)), UnschedulableSince(before(t, now), "no room"), Waiting("ImagePullBackOff", ""), Fenced(), Claiming(), Ready(), MainDone(), Nominated(),
+		Disrupted("DeletionByTaintManager", before(t, now)), UnschedulableSince(before(t, now), "no room"), Waiting("ImagePullBackOff", ""), Fenced(), Claiming(), Ready(), MainDone(),
 		MadeWith(), MadeWith("LEASE"), MadeWith("PORT"), Began(before(t, now)),
 		Waiting("pulling image 20%", "\x1b[31mslow\n"), ExitSaying(1, "Error", "Connection closed by peer [10.0.0.7]:2993"), ExitSaying(1, "Error", "Connection refused, trying again; step 1"),
 		ExitSaying(1, "no word of Kubernetes'", "\x00"),

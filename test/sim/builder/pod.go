@@ -228,11 +228,6 @@ func Waiting(reason, message string) PodOption {
 	})
 }
 
-// Nominated says that a node is expected for the pod.
-func Nominated() PodOption {
-	return Edit(func(pod *corev1.Pod) { pod.Status.NominatedNodeName = "soon" })
-}
-
 // MainDone says that the main container has exited with 0, at Epoch + 30 s, and a side-car beside it runs on.
 func MainDone() PodOption {
 	return Edit(func(pod *corev1.Pod) {

@@ -100,19 +100,13 @@ func (Framework) Complete(job *v1alpha1.TrainingJob) func(state.Slot, *corev1.Po
 		if job.Spec.LaunchesBySSH() {
 			files = append(files, build.SSHFiles(job, "ssh/", keyMode(&pod.Spec)))
 			if state.RunsSSHD(&job.Spec, slot.Role) {
-				mainOf(pod).Command = []string{"sh", "-c", sshd}
+				state.MainOf(pod).Command = []string{"sh", "-c", sshd}
 			}
 		}
 		if len(files) > 0 {
 			mount(&pod.Spec, files)
 		}
 	}
-}
-
-// mainOf returns the main container of the pod.
-func mainOf(pod *corev1.Pod) *corev1.Container {
-	name := state.MainContainer(pod)
-	return &pod.Spec.Containers[slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == name })]
 }
 
 // lists returns the two lists of hosts.

@@ -12,8 +12,8 @@ import (
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
-// Incident is a restart that begins now: the API's Incident, and the values that are needed only now.
-type Incident struct {
+// Restart is a restart that may begin now: its incident, as the status will list it, and the values that are needed only now.
+type Restart struct {
 	v1alpha1.Incident
 	// RuleMade is whether only a rule of recovery.rules makes the failure a loss.
 	RuleMade bool
@@ -25,15 +25,15 @@ type Incident struct {
 	// InRow is the number of restarts in a row, this one included. NextStart is the time from which its lives may begin.
 	InRow     int32
 	NextStart time.Time
-	// Message is a sentence for the user.
-	Message string
+	// Sentence reports it to the user.
+	Sentence string
 	// Place is the place of the failure among others (inOrder).
 	Place []int64
 }
 
-// NewIncident returns the restart for a failure, after recovery.rules. p is the pod that broke; nil if it is gone, or if no pod broke.
-func NewIncident(s *state.Snapshot, f v1alpha1.Failure, scope v1alpha1.RestartScope, p *state.Pod) Incident {
-	incident := Incident{Incident: v1alpha1.Incident{Failure: f, Scope: scope, RestartTime: metav1.NewTime(s.Now.Truncate(time.Second))}}
+// NewRestart returns the restart for a failure, after recovery.rules. p is the pod that broke; nil if it is gone, or if no pod broke.
+func NewRestart(s *state.Snapshot, f v1alpha1.Failure, scope v1alpha1.RestartScope, p *state.Pod) Restart {
+	incident := Restart{Incident: v1alpha1.Incident{Failure: f, Scope: scope, RestartTime: metav1.NewTime(s.Now.Truncate(time.Second))}}
 	if IsFailure(f.Cause) {
 		applyRule(s.Job, &incident, p)
 	}
@@ -68,7 +68,7 @@ func At(s *state.Snapshot, r *state.Replica, cause v1alpha1.Cause, reason, messa
 }
 
 // IsFatal reports whether a restart cannot mend the failure.
-func IsFatal(incident Incident) bool { return incident.Cause == v1alpha1.CauseFatal }
+func IsFatal(incident Restart) bool { return incident.Cause == v1alpha1.CauseFatal }
 
 // matches reports whether every matcher that the rule sets has one of the failure's values. How the containers of a pod ended does not matter
 // if a node, a controller or a user ended the pod.
@@ -99,7 +99,7 @@ func RuleText(job *v1alpha1.TrainingJob, n int) string {
 }
 
 // applyRule sets the incident's cause and scope by the first of recovery.rules that matches. p is the pod that broke; nil if it is gone.
-func applyRule(job *v1alpha1.TrainingJob, incident *Incident, p *state.Pod) {
+func applyRule(job *v1alpha1.TrainingJob, incident *Restart, p *state.Pod) {
 	n := slices.IndexFunc(job.Spec.Recovery.Rules, func(r v1alpha1.RecoveryRule) bool { return matches(&r, &incident.Failure, p) })
 	if n < 0 {
 		return
