@@ -153,7 +153,7 @@ func (p *pages) readNow(job client.ObjectKey, w *watched) {
 	}
 	defer release()
 	began := p.Clock.Now()
-	body, err := p.Settings.Page(context.Background(), w.Address, progress.Report)
+	body, err := p.Page(context.Background(), w.Address, progress.Report)
 	if p.keep(job, w, began, body, err) {
 		p.Changed(job)
 	}

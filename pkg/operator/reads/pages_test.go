@@ -202,7 +202,7 @@ func TestSilentPagesOfANamespaceLeaveTheOthersTheirReads(t *testing.T) {
 		s := &site{}
 		s.serve = func(netip.AddrPort) (string, time.Duration, error) { return step(1), 0, nil }
 		p := s.pages()
-		p.Settings.Page = func(_ context.Context, page netip.AddrPort, _ progress.Target) ([]byte, error) {
+		p.Page = func(_ context.Context, page netip.AddrPort, _ progress.Target) ([]byte, error) {
 			if page != pageOf(0).Address {
 				s.mu.Lock()
 				atOnce++

@@ -22,10 +22,7 @@ func (c *Checker) checkSum(before, after *v1alpha1.TrainingJob) {
 	latest := slices.IndexFunc(now.Incidents, func(i v1alpha1.Incident) bool {
 		return i.Cause != v1alpha1.CauseRequested && i.Cause != v1alpha1.CauseCompleted
 	})
-	// what broke just before a suspension is no incident
-	suspends := is(after, v1alpha1.ConditionSuspended) && !is(before, v1alpha1.ConditionSuspended)
-	isKept := meta.FindStatusCondition(now.Conditions, v1alpha1.ConditionSuspended) != nil && (suspends || equality.Semantic.DeepEqual(was.LastFailure, now.LastFailure))
-	if isChanged && !isKept && latest >= 0 && len(now.Incidents) < 10 && !is(after, v1alpha1.ConditionFailed) && !givesUp(before, after) {
+	if isChanged && latest >= 0 && !keepsLastFailure(before, after) && len(now.Incidents) < 10 && !is(after, v1alpha1.ConditionFailed) && !givesUp(before, after) {
 		f, i := now.LastFailure, &now.Incidents[latest]
 		isOne := func(o v1alpha1.Incident) bool { // of several that restart at once, it is the first that failed
 			return o.RestartTime.Equal(&i.RestartTime) && equality.Semantic.DeepEqual(*f, o.Failure)
@@ -37,6 +34,13 @@ func (c *Checker) checkSum(before, after *v1alpha1.TrainingJob) {
 	if len(anew) == 1 && anew[0].Scope == v1alpha1.ScopeJob && was.Attempt != now.Attempt {
 		c.checkFollowers(after, &anew[0])
 	}
+}
+
+// keepsLastFailure reports whether lastFailure may be of no incident: what broke just before a suspension is none.
+func keepsLastFailure(before, after *v1alpha1.TrainingJob) bool {
+	suspends := is(after, v1alpha1.ConditionSuspended) && !is(before, v1alpha1.ConditionSuspended)
+	wasSuspended := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionSuspended) != nil
+	return suspends || wasSuspended && equality.Semantic.DeepEqual(before.Status.LastFailure, after.Status.LastFailure)
 }
 
 // checkRan: a job counts as running when its rendezvous has a host, as progressing while rank 0 is not done, as redoing steps after a restart of the
