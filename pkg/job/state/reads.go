@@ -15,7 +15,7 @@ type Reads struct {
 	// Page is the pod of rank 0 whose progress page is read again and again, after each Every; nil for none.
 	Page  *Pod
 	Every time.Duration
-	// Stacks are the running ranks of a job that hangs: where each is is read once.
+	// Stacks are the running ranks of a job that hangs, whose stacks are read once.
 	Stacks []*Pod
 	// Leases are the nodes, sorted, whose silence would end a wait of the job.
 	Leases []string

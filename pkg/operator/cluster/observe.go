@@ -16,7 +16,7 @@ import (
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
-// Observe returns the snapshot of a job: every read of one reconcile. It returns nil if the job is gone, and forgets it, or if
+// Observe returns the snapshot of a job, from the caches and from what reads have shown. It returns nil if the job is gone, and forgets it, or if
 // its namespace is excluded. It returns a conflict error if the cache is older than the API server.
 func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Snapshot, error) {
 	job := &v1alpha1.TrainingJob{}
