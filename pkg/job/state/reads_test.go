@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -86,6 +87,79 @@ func TestOnlyThePresentLifeReportsProgress(t *testing.T) {
 		o := &state.Observed{Job: job, Pods: []state.Pod{{Slot: leader, Number: 2_000_000}, {Slot: leader, Number: 2_000_004}, {Slot: worker, Number: 2_000_009}}}
 		if got := o.IsCurrent(c.attempt, c.life); got != c.want {
 			t.Errorf("attempt %q, life %q: it counts %v, want %v", c.attempt, c.life, got, c.want)
+		}
+	}
+}
+
+// The caches may lack a pod that the API server has: what ran, or was seen to go, is confirmed before anything is decided.
+func TestMissingPodsAreConfirmed(t *testing.T) {
+	job := builder.Job("j", builder.Workers(2), builder.StartedAt(0))
+	suspended := builder.Job("j", builder.Workers(2), builder.StartedAt(0), builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0))
+	for name, c := range map[string]struct {
+		job  *v1alpha1.TrainingJob
+		pods []builder.SnapshotOption
+		want []string
+	}{
+		"one that runs":                     {job, []builder.SnapshotOption{builder.Running("worker", 0), builder.Running("worker", 1)}, nil},
+		"one that has never been created":   {job, []builder.SnapshotOption{builder.Running("worker", 0)}, nil},
+		"one that ran":                      {job, []builder.SnapshotOption{builder.Running("worker", 0), builder.Gone("worker", 1)}, []string{"worker-1"}},
+		"one that was seen to go":           {job, []builder.SnapshotOption{builder.Running("worker", 0), builder.SeenGone("worker", 1)}, []string{"worker-1"}},
+		"one that went with the suspension": {suspended, []builder.SnapshotOption{builder.SeenEnded("worker", 1, corev1.PodRunning)}, nil},
+		"one that went before it had run":   {job, []builder.SnapshotOption{builder.SeenEnded("worker", 1, corev1.PodRunning)}, []string{"worker-1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := builder.Snapshot(c.job, c.pods...)
+			if s.Reads().Confirm != nil {
+				t.Error("what the API server does not have is confirmed again")
+			}
+			s.Absent = nil
+			var got []string
+			for _, r := range s.Reads().Confirm {
+				got = append(got, r.Slot.String())
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("to confirm (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A pod that only the API server shows counts as the cached ones do, if it is of a present life.
+func TestAPodThatOnlyTheAPIServerShowsCounts(t *testing.T) {
+	job := builder.Job("j", builder.Workers(2), builder.StartedAt(0), builder.Attempt(1))
+	found := func(life builder.PodOption) builder.SnapshotOption {
+		return func(o *state.Observed) {
+			builder.Running("worker", 1, life)(o)
+			o.Found, o.Pods = o.Pods[len(o.Pods)-1:], o.Pods[:len(o.Pods)-1]
+		}
+	}
+	for life, want := range map[state.Life]state.State{{Attempt: 1}: state.Running, {}: state.Missing} {
+		s := builder.Snapshot(job, builder.Running("worker", 0, builder.Life(1, 0)), found(builder.Life(life.Attempt, 0)))
+		if r := s.Replica(state.Slot{Role: v1alpha1.Worker, Index: 1}); r.State != want {
+			t.Errorf("of life %v: worker-1 is %v, want %v", life, r.State, want)
+		}
+	}
+}
+
+// A silent node counts as lost for a job that waits for a pod on it, and for no other.
+func TestASilentNodeIsLostForAJobThatWaits(t *testing.T) {
+	job := builder.Job("j", builder.Workers(2), builder.StartedAt(0))
+	silent := func(o *state.Observed) {
+		o.Seen.Silent = map[string]time.Time{"node-worker-1": builder.Epoch, "elsewhere": builder.Epoch}
+	}
+	for name, c := range map[string]struct {
+		other builder.SnapshotOption
+		want  state.State
+	}{
+		"all replicas run":    {builder.Running("worker", 0), state.Running},
+		"a replica is broken": {builder.Failed("worker", 0, builder.Exit(1)), state.Lost},
+	} {
+		s := builder.Snapshot(job, c.other, builder.Running("worker", 1), silent)
+		if r := s.Replica(state.Slot{Role: v1alpha1.Worker, Index: 1}); r.State != c.want {
+			t.Errorf("%s: worker-1 is %v, want %v", name, r.State, c.want)
+		}
+		if leases := s.Reads().Leases; (len(leases) == 1) != (c.want == state.Lost) {
+			t.Errorf("%s: Leases of %v are read", name, leases)
 		}
 	}
 }
