@@ -114,6 +114,27 @@ func TestAPodThatOnlyTheAPIServerShowsIsReadOnce(t *testing.T) {
 	want("once the answers are old", pass(), n-1)
 }
 
+// A pod that has restarted in place has another life than its name: of a later one, the cache is old, and of an earlier one, the job misses its pod.
+func TestAPodOfThatNameAndAnotherLifeIsNotTheMissingOne(t *testing.T) {
+	for life, isStale := range map[string]bool{"7-0": true, "0-0": false} {
+		job, server := unlabelled(1)
+		job.Status.Attempt, job.Status.Memory.Roles[v1alpha1.Worker] = 1, v1alpha1.RoleMemory{Started: "0"}
+		pod := server.pods["j-worker-0"]
+		pod.Name = "j-worker-0-a1r0"
+		pod.Annotations = map[string]string{v1alpha1.AnnotationInPlaceRestart: fmt.Sprintf(`{"life":%q,"from":"1-0","process":"containerd://a"}`, life)}
+		server.pods = map[string]*corev1.Pod{pod.Name: pod}
+		c, _ := refusing()
+		c.live = server
+		s := c.look(t, job)
+		if _, err := c.Read(t.Context(), s, s.Reads()); apierrors.IsConflict(err) != isStale || (err != nil) != isStale {
+			t.Errorf("life %s: error %v", life, err)
+		}
+		if s = c.look(t, job); !isStale && len(s.Reads().Confirm) > 0 {
+			t.Errorf("life %s: it is confirmed again and again", life)
+		}
+	}
+}
+
 // An answer older than the latest watch event of the pod must not be kept: the pod may be gone.
 func TestAnAnswerOlderThanTheWatchIsNotKept(t *testing.T) {
 	job, server := unlabelled(1)

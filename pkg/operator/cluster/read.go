@@ -68,8 +68,13 @@ func (c *Cluster) confirmGone(ctx context.Context, s *state.Snapshot, replicas [
 			}
 			name := state.PodName(s.Job.Name, r.Slot, r.Life)
 			found, err := c.find(reading, s.Job, name)
-			if err != nil || found != nil {
+			switch {
+			case err != nil:
 				return err
+			case found != nil && s.LifeOf(found) == r.Life:
+				return nil
+			case found != nil && r.Life.Before(found.Life):
+				return staleCache(s.Job, "it does not show the life of pod "+name)
 			}
 			if err := c.confirmNode(reading, s, r.Last); err != nil {
 				return err
