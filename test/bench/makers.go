@@ -73,7 +73,7 @@ func (b *bench) sameObjects(i int, s shape) (*corev1.Service, []*corev1.Pod) {
 	job.UID = types.UID(fmt.Sprintf("bench-%d", i))
 	service := build.Service(job, framework.Ports(job))
 	service.OwnerReferences, service.Labels[benchLabel] = nil, "service"
-	environment := framework.For(job.Spec.Framework).Environment(job)
+	environment := framework.Environment(job)
 	pods := make([]*corev1.Pod, s.pods)
 	for index := range pods {
 		slot := state.Slot{Role: v1alpha1.Worker, Index: index}

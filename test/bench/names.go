@@ -128,7 +128,7 @@ func (b *bench) named(ctx context.Context, n naming, pods int) (float64, *traffi
 			return 0, nil, err
 		}
 	}
-	environment := framework.For(job.Spec.Framework).Environment(job)
+	environment := framework.Environment(job)
 	err = eachOf(ctx, pods, func(ctx context.Context, i int) error {
 		slot := state.Slot{Role: v1alpha1.Worker, Index: i}
 		pod := build.Pod(job, slot, state.Life{}, environment(slot), nil)

@@ -85,7 +85,7 @@ func (b *bench) withParts(ctx context.Context, f v1alpha1.Framework, with []part
 	}
 	job := b.trainingJob("parts", 0, shape{1, b.workers})
 	job.UID, job.Spec.Framework = "bench-parts", f
-	environment := framework.For(f).Environment(job)
+	environment := framework.Environment(job)
 	turn := b.another()
 	made := func(i int) *corev1.Pod {
 		slot := state.Slot{Role: v1alpha1.Worker, Index: i}

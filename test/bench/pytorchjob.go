@@ -64,7 +64,7 @@ var pyTorchObjects = contender{
 func objectsOfPyTorchJob(b *bench, i int, s shape, _ recovery) ([]client.Object, error) {
 	job := b.trainingJob("objects", i, s)
 	job.UID = types.UID(fmt.Sprintf("bench-%d", i))
-	environment := framework.For(job.Spec.Framework).Environment(job)
+	environment := framework.Environment(job)
 	var objects []client.Object
 	for index := range s.pods {
 		slot := state.Slot{Role: v1alpha1.Worker, Index: index}

@@ -271,7 +271,7 @@ func (b *bench) remakeSame(ctx context.Context) (float64, error) {
 	if err := b.client.Create(ctx, service); err != nil {
 		return 0, fmt.Errorf("creating the Service by hand: %w", err)
 	}
-	environment := framework.For(job.Spec.Framework).Environment(job)
+	environment := framework.Environment(job)
 	return b.remakeByHand(ctx, func(i int) *corev1.Pod {
 		slot := state.Slot{Role: v1alpha1.Worker, Index: i}
 		pod := build.Pod(job, slot, state.Life{}, environment(slot), nil)

@@ -45,7 +45,7 @@ func TestAPodIsTheTemplateAndTheInjectionsNothingElse(t *testing.T) {
 		job := builder.Job("j", builder.Framework(f), builder.Workers(2, builder.Template(rich)))
 		worker := job.Spec.ReplicaSpecs[v1alpha1.Worker]
 		want := worker.Template.DeepCopy()
-		pod := build.Pod(job, worker1, state.Life{Attempt: 1}, framework.For(f).Environment(job)(worker1), []string{"bad"})
+		pod := build.Pod(job, worker1, state.Life{Attempt: 1}, framework.Environment(job)(worker1), []string{"bad"})
 		delete(pod.Annotations, v1alpha1.AnnotationLifeNumber)
 		delete(pod.Annotations, state.AnnotationMain)
 		got := &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels, Annotations: pod.Annotations}, Spec: *pod.Spec.DeepCopy()}
@@ -250,7 +250,7 @@ func FuzzPods(f *testing.F) {
 			builder.Elastic(1, int(most))(job)
 		}
 		names, ranks := map[string]bool{}, map[string]bool{}
-		environment := framework.For(job.Spec.Framework).Environment(job)
+		environment := framework.Environment(job)
 		for r := range builder.Snapshot(job).Replicas() {
 			slot := r.Slot
 			pod := build.Pod(job, slot, state.Life{Attempt: int(attempt), Replacement: int(replacement)}, environment(slot), []string{"bad"})

@@ -4,59 +4,71 @@
 // A framework is a function, not a controller: it returns values and does nothing else. What all replicas share is computed once per job,
 // so a job of n replicas costs n times the length of the answer and no more.
 //
-//	job ──> For(job.Spec.Framework).Environment(job) ──> one function from slot to variables ──> build.Pod
+//	job ──> Environment(job) ──> one function from slot to variables ──> build.Pod
 //
-// build.Pod adds TRAININGJOB_* for every framework, and the template's own variables win. Where variables are not enough, as for MPI, the
-// framework is a Completer and puts the rest into the pod.
+// build.Pod adds TRAININGJOB_* for every framework, and the template's own variables win. Where variables are not enough, as for MPI,
+// Complete puts the rest into the pod.
 package framework
 
 import (
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/build"
-	"github.com/trainingjob/operator/pkg/job/framework/custom"
-	"github.com/trainingjob/operator/pkg/job/framework/jax"
-	"github.com/trainingjob/operator/pkg/job/framework/lightgbm"
-	"github.com/trainingjob/operator/pkg/job/framework/mpi"
-	"github.com/trainingjob/operator/pkg/job/framework/paddle"
-	"github.com/trainingjob/operator/pkg/job/framework/pytorch"
-	"github.com/trainingjob/operator/pkg/job/framework/tensorflow"
-	"github.com/trainingjob/operator/pkg/job/framework/xgboost"
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
-// Framework returns the variables by which a replica finds its rank and its peers.
-type Framework interface {
-	// Name returns the framework as spec.framework has it.
-	Name() v1alpha1.Framework
-	// Environment returns, for one job, the environment of each of its replicas. What all replicas share is computed
-	// once. Each answer is the caller's to keep.
-	Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev1.EnvVar
+// environments returns, for one job, the variables of each of its replicas, by framework. What all replicas share is computed once. Each answer is the
+// caller's to keep.
+var environments = map[v1alpha1.Framework]func(*v1alpha1.TrainingJob) func(state.Slot) []corev1.EnvVar{
+	v1alpha1.TensorFlow: tensorflow, v1alpha1.PyTorch: pytorch, v1alpha1.JAX: jax, v1alpha1.MPI: mpi, v1alpha1.XGBoost: xgboost,
+	v1alpha1.LightGBM: lightgbm, v1alpha1.Paddle: paddle, v1alpha1.Custom: custom,
 }
 
-// Completer is a framework whose replicas need more than variables.
-type Completer interface {
-	Framework
-	// Complete returns, for one job, what gives the pod of a replica the rest: files, or a command where the template has none.
-	Complete(job *v1alpha1.TrainingJob) func(state.Slot, *corev1.Pod)
+// Environment returns the variables by which each replica of the job finds its rank and its peers; an unknown framework has the variables of Custom.
+func Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev1.EnvVar {
+	if environment := environments[job.Spec.Framework]; environment != nil {
+		return environment(job)
+	}
+	return custom(job)
 }
 
-var known = []Framework{
-	tensorflow.Framework{}, pytorch.Framework{}, jax.Framework{}, mpi.Framework{}, xgboost.Framework{}, lightgbm.Framework{},
-	paddle.Framework{}, custom.Framework{},
+// Complete returns what gives the pods of the job all that is not variables, such as files; of most frameworks it does nothing.
+func Complete(job *v1alpha1.TrainingJob) func(state.Slot, *corev1.Pod) {
+	if job.Spec.Framework == v1alpha1.MPI {
+		return completeMPI(job)
+	}
+	return func(state.Slot, *corev1.Pod) {}
 }
 
-// For returns the framework of that name, and Custom for an unknown one: its replicas still get TRAININGJOB_*.
-func For(name v1alpha1.Framework) Framework {
-	for _, framework := range known {
-		if framework.Name() == name {
-			return framework
+// unbuffered has the output of Python programs written at once.
+func unbuffered() []corev1.EnvVar { return []corev1.EnvVar{{Name: "PYTHONUNBUFFERED", Value: "1"}} }
+
+// ranked returns the variables of ranks: the shared ones, and its own. An evaluator is no rank.
+func ranked(shared []corev1.EnvVar, own func(state.Slot) []corev1.EnvVar) func(state.Slot) []corev1.EnvVar {
+	return func(slot state.Slot) []corev1.EnvVar {
+		if slot.Role == v1alpha1.Evaluator {
+			return unbuffered()
+		}
+		return slices.Concat(shared, own(slot))
+	}
+}
+
+// addresses returns "host:port" of all replicas of the roles.
+func addresses(job *v1alpha1.TrainingJob, roles ...v1alpha1.Role) (list []string) {
+	for _, role := range roles {
+		for i := range int(job.Spec.Replicas(role)) {
+			list = append(list, address(job, state.Slot{Role: role, Index: i}))
 		}
 	}
-	return custom.Framework{}
+	return list
+}
+
+func address(job *v1alpha1.TrainingJob, slot state.Slot) string {
+	return fmt.Sprintf("%s:%d", build.Address(job, slot), build.Port(job, slot.Role))
 }
 
 // maxPorts is how many ports an EndpointSlice can have.
@@ -83,12 +95,4 @@ func Ports(job *v1alpha1.TrainingJob) []int32 {
 	}
 	slices.Sort(ports)
 	return slices.Compact(ports)
-}
-
-// Complete returns what gives the pods of the job all that is not variables; of most frameworks it does nothing.
-func Complete(job *v1alpha1.TrainingJob) func(state.Slot, *corev1.Pod) {
-	if completer, is := For(job.Spec.Framework).(Completer); is {
-		return completer.Complete(job)
-	}
-	return func(state.Slot, *corev1.Pod) {}
 }

@@ -94,7 +94,7 @@ func TestEnvironmentIsWhatTheGoldenFilesSay(t *testing.T) {
 // show writes the environment of each replica, a line per variable.
 func show(job *v1alpha1.TrainingJob) string {
 	var out strings.Builder
-	environment := framework.For(job.Spec.Framework).Environment(job)
+	environment := framework.Environment(job)
 	for _, slot := range slots(job) {
 		fmt.Fprintf(&out, "%s\n", slot)
 		for _, v := range environment(slot) {

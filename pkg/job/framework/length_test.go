@@ -108,7 +108,7 @@ func longest(of v1alpha1.Framework, name, namespace string, replicas counts) (va
 	}
 	job := builder.Job(name, options...)
 	job.Namespace = namespace
-	for _, env := range framework.For(of).Environment(job)(state.Leader(&job.Spec)) {
+	for _, env := range framework.Environment(job)(state.Leader(&job.Spec)) {
 		if is := len(env.Name + "=" + env.Value + "\x00"); is > bytes {
 			variable, bytes = env.Name, is
 		}

@@ -46,7 +46,7 @@ func TestEachAttemptInPlaceMeetsAtAPortOfItsOwn(t *testing.T) {
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s from %d: ports %v, want %v", c.framework, c.port, got, c.want)
 		}
-		env := framework.For(c.framework).Environment(job)(state.Slot{Role: v1alpha1.Worker, Index: 1})
+		env := framework.Environment(job)(state.Slot{Role: v1alpha1.Worker, Index: 1})
 		told := slices.IndexFunc(env, func(v corev1.EnvVar) bool { return v.Name == v1alpha1.EnvLeaderPort })
 		if (told >= 0) != (len(c.variables) > 0) {
 			t.Errorf("%s from %d: %s is variable %d", c.framework, c.port, v1alpha1.EnvLeaderPort, told)

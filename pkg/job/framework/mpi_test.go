@@ -21,7 +21,7 @@ import (
 
 // podOf returns the pod of a slot as the operator would create it.
 func podOf(job *v1alpha1.TrainingJob, slot state.Slot) *corev1.Pod {
-	pod := build.Pod(job, slot, state.Life{}, framework.For(job.Spec.Framework).Environment(job)(slot), nil)
+	pod := build.Pod(job, slot, state.Life{}, framework.Environment(job)(slot), nil)
 	framework.Complete(job)(slot, pod)
 	return pod
 }

@@ -40,7 +40,7 @@ func everyJob() map[string]*v1alpha1.TrainingJob {
 // environmentOf returns the environment of each replica, by variable.
 func environmentOf(job *v1alpha1.TrainingJob) map[state.Slot]map[string]string {
 	all := map[state.Slot]map[string]string{}
-	environment := framework.For(job.Spec.Framework).Environment(job)
+	environment := framework.Environment(job)
 	for _, slot := range slots(job) {
 		all[slot] = map[string]string{}
 		for _, v := range environment(slot) {
@@ -190,7 +190,7 @@ func TestScalingAnElasticJobChangesNoReplicaButItsWorldSize(t *testing.T) {
 func TestEnvironmentIsAPureAnswer(t *testing.T) {
 	for name, job := range everyJob() {
 		was := job.DeepCopy()
-		environment := framework.For(job.Spec.Framework).Environment(job)
+		environment := framework.Environment(job)
 		for _, slot := range slots(job) {
 			env := environment(slot)
 			names := map[string]bool{}
@@ -256,7 +256,7 @@ func BenchmarkEnvironmentOf2000TensorFlowWorkers(b *testing.B) {
 	all := slots(job)
 	b.ReportAllocs()
 	for b.Loop() {
-		environment := framework.For(v1alpha1.TensorFlow).Environment(job)
+		environment := framework.Environment(job)
 		for _, slot := range all {
 			environment(slot)
 		}
@@ -268,7 +268,7 @@ func BenchmarkEnvironmentOf10000PyTorchWorkers(b *testing.B) {
 	all := slots(job)
 	b.ReportAllocs()
 	for b.Loop() {
-		environment := framework.For(v1alpha1.PyTorch).Environment(job)
+		environment := framework.Environment(job)
 		for _, slot := range all {
 			environment(slot)
 		}

@@ -26,7 +26,7 @@ func TestHowManyProcessesTorchrunStarts(t *testing.T) {
 	} {
 		job := newJob(v1alpha1.PyTorch, workers(1), limit(v1alpha1.Worker, corev1.ResourceName(c.resource), c.quantity))
 		got := ""
-		for _, v := range framework.For(v1alpha1.PyTorch).Environment(job)(state.Slot{Role: v1alpha1.Worker}) {
+		for _, v := range framework.Environment(job)(state.Slot{Role: v1alpha1.Worker}) {
 			if v.Name == "PET_NPROC_PER_NODE" {
 				got = v.Value
 			}

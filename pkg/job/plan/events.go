@@ -104,7 +104,7 @@ func givenUp(v *policy.Verdict) []Event {
 
 func envConflicts(s *state.Snapshot) []Event {
 	var list []Event
-	environment := framework.For(s.Job.Spec.Framework).Environment(s.Job)
+	environment := framework.Environment(s.Job)
 	for _, role := range s.Job.Spec.Roles() {
 		slot := state.Slot{Role: role}
 		if !s.InRange(slot) {

@@ -37,7 +37,7 @@ func createPods(s *state.Snapshot, v *policy.Verdict, missing []*state.Replica) 
 // computes the common part once, with the first pod.
 func Pods(job *v1alpha1.TrainingJob) func(CreatePod) *corev1.Pod {
 	environment := sync.OnceValue(func() func(state.Slot) []corev1.EnvVar {
-		return framework.For(job.Spec.Framework).Environment(job)
+		return framework.Environment(job)
 	})
 	complete := sync.OnceValue(func() func(state.Slot, *corev1.Pod) { return framework.Complete(job) })
 	return func(step CreatePod) *corev1.Pod {

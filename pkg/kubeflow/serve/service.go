@@ -188,7 +188,7 @@ func (r *reconciler) serviceDelay(child *v1alpha1.TrainingJob, status *Status) t
 // namesOthers reports whether the leader finds the name of another replica in its variables, as in TF_CONFIG.
 func namesOthers(child *v1alpha1.TrainingJob) bool {
 	leader := state.Leader(&child.Spec)
-	variables := framework.For(child.Spec.Framework).Environment(child)(leader)
+	variables := framework.Environment(child)(leader)
 	return slices.ContainsFunc(child.Spec.Roles(), func(role v1alpha1.Role) bool {
 		other := state.Slot{Role: role}
 		if other == leader {

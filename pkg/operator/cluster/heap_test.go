@@ -26,7 +26,7 @@ const bytesOfACachedPod = 2600
 func encoded(tb testing.TB, job *v1alpha1.TrainingJob, i int) []byte {
 	tb.Helper()
 	slot := state.Slot{Role: v1alpha1.Worker, Index: i}
-	pod := build.Pod(job, slot, state.Life{}, framework.For(job.Spec.Framework).Environment(job)(slot), nil)
+	pod := build.Pod(job, slot, state.Life{}, framework.Environment(job)(slot), nil)
 	pod.UID, pod.ResourceVersion = types.UID(fmt.Sprintf("0f3c1a52-6f6b-4c2e-9d0e-%012d", i)), fmt.Sprint(1_000_000+i)
 	pod.CreationTimestamp = builder.Time(0)
 	pod.Spec.NodeName = fmt.Sprintf("gpu-node-%05d", i/8)

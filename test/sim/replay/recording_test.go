@@ -83,7 +83,7 @@ func (r *recorder) record(life state.Life) recording {
 // created returns the pod as the API server stores what the operator creates.
 func (r *recorder) created(life state.Life) *corev1.Pod {
 	slot := state.Slot{Role: v1alpha1.Worker, Index: recordedIndex}
-	pod := build.Pod(r.job, slot, life, framework.For(r.job.Spec.Framework).Environment(r.job)(slot), nil)
+	pod := build.Pod(r.job, slot, life, framework.Environment(r.job)(slot), nil)
 	pod.SetGroupVersionKind(podKind)
 	applyDefaults(&pod.Spec)
 	r.track(&corev1.Pod{TypeMeta: pod.TypeMeta}, pod, operator)

@@ -1,4 +1,17 @@
-// Package lightgbm gives the replicas of a LightGBM job their rank and the list of machines. An evaluator is no rank.
+package framework
+
+import (
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/build"
+	"github.com/trainingjob/operator/pkg/job/state"
+)
+
+// lightgbm gives the replicas of a LightGBM job their rank and the list of machines. An evaluator is no rank.
 //
 // The master is rank 0 and worker i is rank i + number of masters; without a master, worker 0 is rank 0.
 //
@@ -20,52 +33,15 @@
 //
 // The entry "rank=<n>" (src/network/linkers_socket.cpp, ParseMachineList) gives LightGBM its rank. Without it a process looks for its own
 // address in the list, and may not find it in a pod with several interfaces.
-package lightgbm
-
-import (
-	"fmt"
-	"slices"
-	"strconv"
-	"strings"
-
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/job/build"
-	"github.com/trainingjob/operator/pkg/job/framework/xgboost"
-	"github.com/trainingjob/operator/pkg/job/state"
-)
-
-// Framework is the LightGBM framework.
-type Framework struct{}
-
-// Name returns LightGBM.
-func (Framework) Name() v1alpha1.Framework { return v1alpha1.LightGBM }
-
-// Environment returns the variables of the package comment.
-func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev1.EnvVar {
+func lightgbm(job *v1alpha1.TrainingJob) func(state.Slot) []corev1.EnvVar {
 	leaders := strconv.Itoa(int(build.Port(job, state.Leader(&job.Spec).Role)))
-	shared := append(xgboost.Collective(job, leaders),
-		corev1.EnvVar{Name: "LIGHTGBM_MACHINES", Value: strings.Join(machines(job), ",")},
+	shared := append(boosting(job, leaders),
+		corev1.EnvVar{Name: "LIGHTGBM_MACHINES", Value: strings.Join(addresses(job, v1alpha1.Master, v1alpha1.Worker), ",")},
 		corev1.EnvVar{Name: "LIGHTGBM_NUM_MACHINES", Value: strconv.Itoa(state.WorldSize(&job.Spec))})
-	return func(slot state.Slot) []corev1.EnvVar {
-		if slot.Role == v1alpha1.Evaluator {
-			return xgboost.Evaluator()
-		}
-		return slices.Concat(shared, []corev1.EnvVar{
+	return ranked(shared, func(slot state.Slot) []corev1.EnvVar {
+		return []corev1.EnvVar{
 			{Name: "RANK", Value: strconv.Itoa(state.Rank(&job.Spec, slot))},
 			{Name: "LIGHTGBM_LOCAL_LISTEN_PORT", Value: strconv.Itoa(int(build.Port(job, slot.Role)))},
-		})
-	}
-}
-
-// machines returns host:port of each rank.
-func machines(job *v1alpha1.TrainingJob) []string {
-	var list []string
-	for _, role := range []v1alpha1.Role{v1alpha1.Master, v1alpha1.Worker} {
-		for i := range int(job.Spec.Replicas(role)) {
-			list = append(list, fmt.Sprintf("%s:%d", build.Address(job, state.Slot{Role: role, Index: i}), build.Port(job, role)))
 		}
-	}
-	return list
+	})
 }

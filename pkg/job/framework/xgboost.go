@@ -1,4 +1,18 @@
-// Package xgboost gives the replicas of an XGBoost job their rank and the address of the tracker that makes them a collective. An evaluator
+package framework
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/build"
+	"github.com/trainingjob/operator/pkg/job/state"
+)
+
+// xgboost gives the replicas of an XGBoost job their rank and the address of the tracker that makes them a collective. An evaluator
 // is no rank.
 //
 // The master is rank 0 and worker i is rank i + number of masters; without a master, worker 0 is rank 0. Rank 0 runs the
@@ -22,31 +36,9 @@
 //	with CommunicatorContext(dmlc_tracker_uri=resolve(os.environ["DMLC_TRACKER_URI"]),
 //	                         dmlc_tracker_port=int(os.environ["DMLC_TRACKER_PORT"]),
 //	                         dmlc_task_id=os.environ["DMLC_TASK_ID"], dmlc_retry=60):
-package xgboost
-
-import (
-	"fmt"
-	"slices"
-	"strconv"
-	"strings"
-
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/job/build"
-	"github.com/trainingjob/operator/pkg/job/state"
-)
-
-// Framework is the XGBoost framework.
-type Framework struct{}
-
-// Name returns XGBoost.
-func (Framework) Name() v1alpha1.Framework { return v1alpha1.XGBoost }
-
-// Environment returns the variables of the package comment.
-func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev1.EnvVar {
+func xgboost(job *v1alpha1.TrainingJob) func(state.Slot) []corev1.EnvVar {
 	tracker, shared := build.Meeting(job)
-	shared = append(shared, Collective(job, tracker)...)
+	shared = append(shared, boosting(job, tracker)...)
 	shared = append(shared,
 		corev1.EnvVar{Name: "DMLC_TRACKER_URI", Value: build.Address(job, state.Leader(&job.Spec))},
 		corev1.EnvVar{Name: "DMLC_TRACKER_PORT", Value: tracker},
@@ -54,22 +46,16 @@ func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev
 	// the tracker sorts task ids as text (src/collective/tracker.h, WorkerCmp), and with sortby="task" XGBoost's rank is RANK then; by host,
 	// its default, ranks would follow the addresses of the pods
 	width := len(strconv.Itoa(state.WorldSize(&job.Spec) - 1))
-	return func(slot state.Slot) []corev1.EnvVar {
-		if slot.Role == v1alpha1.Evaluator {
-			return Evaluator()
-		}
+	return ranked(shared, func(slot state.Slot) []corev1.EnvVar {
 		rank := state.Rank(&job.Spec, slot)
-		return slices.Concat(shared, []corev1.EnvVar{
-			{Name: "RANK", Value: strconv.Itoa(rank)},
-			{Name: "DMLC_TASK_ID", Value: fmt.Sprintf("%0*d", width, rank)},
-		})
-	}
+		return []corev1.EnvVar{{Name: "RANK", Value: strconv.Itoa(rank)}, {Name: "DMLC_TASK_ID", Value: fmt.Sprintf("%0*d", width, rank)}}
+	})
 }
 
-// Collective returns the common variables of all ranks in XGBoostJob v1, which LightGBM jobs have too. port is the leader's port.
-func Collective(job *v1alpha1.TrainingJob, port string) []corev1.EnvVar {
+// boosting returns the common variables of all ranks in XGBoostJob v1, which LightGBM jobs have too. port is the leader's port.
+func boosting(job *v1alpha1.TrainingJob, port string) []corev1.EnvVar {
 	leader := state.Leader(&job.Spec)
-	env := append(Evaluator(),
+	env := append(unbuffered(),
 		corev1.EnvVar{Name: "MASTER_ADDR", Value: build.Address(job, leader)},
 		corev1.EnvVar{Name: "MASTER_PORT", Value: port},
 		corev1.EnvVar{Name: "WORLD_SIZE", Value: strconv.Itoa(state.WorldSize(&job.Spec))})
@@ -86,6 +72,3 @@ func Collective(job *v1alpha1.TrainingJob, port string) []corev1.EnvVar {
 		corev1.EnvVar{Name: "WORKER_ADDRS", Value: strings.Join(others, ",")},
 		corev1.EnvVar{Name: "WORKER_PORT", Value: strconv.Itoa(int(build.Port(job, v1alpha1.Worker)))})
 }
-
-// Evaluator returns what a replica outside the collective gets: the last lines of a killed process explain the failure.
-func Evaluator() []corev1.EnvVar { return []corev1.EnvVar{{Name: "PYTHONUNBUFFERED", Value: "1"}} }

@@ -1,4 +1,18 @@
-// Package paddle gives the replicas of a Paddle job their rank and the address at which they meet.
+package framework
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/build"
+	"github.com/trainingjob/operator/pkg/job/state"
+)
+
+// paddle gives the replicas of a Paddle job their rank and the address at which they meet.
 //
 // Without parameter servers the job is a collective: the master is rank 0 and worker i is rank i + number of masters; without a
 // master, worker 0 is rank 0. It may be started with paddle.distributed.launch, or with plain python for one process per pod:
@@ -19,60 +33,30 @@
 //	POD_IP, PADDLE_PORT     the replica's own entry of its list: its name, not its address; Paddle 2.6 wants them of trainers as well
 //
 // PYTHONUNBUFFERED is 1 for all, also for evaluators, which are no ranks. In PaddleJob v1 a Master was a server; here a PS is.
-package paddle
-
-import (
-	"fmt"
-	"slices"
-	"strconv"
-	"strings"
-
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/job/build"
-	"github.com/trainingjob/operator/pkg/job/state"
-)
-
-// Framework is the Paddle framework.
-type Framework struct{}
-
-// Name returns Paddle.
-func (Framework) Name() v1alpha1.Framework { return v1alpha1.Paddle }
-
-// Environment returns the variables of the package comment.
-func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev1.EnvVar {
-	python := []corev1.EnvVar{{Name: "PYTHONUNBUFFERED", Value: "1"}}
-	shared := slices.Concat(python, []corev1.EnvVar{
-		{Name: "PADDLE_TRAINERS_NUM", Value: strconv.Itoa(state.WorldSize(&job.Spec))},
-	})
-	member := collective
+func paddle(job *v1alpha1.TrainingJob) func(state.Slot) []corev1.EnvVar {
+	shared := append(unbuffered(), corev1.EnvVar{Name: "PADDLE_TRAINERS_NUM", Value: strconv.Itoa(state.WorldSize(&job.Spec))})
+	member := paddleCollective
 	if job.Spec.Replicas(v1alpha1.PS) > 0 {
-		member = withServers
+		member = paddleWithServers
 		shared = append(shared,
-			corev1.EnvVar{Name: "PADDLE_TRAINER_ENDPOINTS", Value: endpoints(job, v1alpha1.Master, v1alpha1.Worker)},
-			corev1.EnvVar{Name: "PADDLE_PSERVERS_IP_PORT_LIST", Value: endpoints(job, v1alpha1.PS)})
+			corev1.EnvVar{Name: "PADDLE_TRAINER_ENDPOINTS", Value: strings.Join(addresses(job, v1alpha1.Master, v1alpha1.Worker), ",")},
+			corev1.EnvVar{Name: "PADDLE_PSERVERS_IP_PORT_LIST", Value: strings.Join(addresses(job, v1alpha1.PS), ",")})
 	}
-	return func(slot state.Slot) []corev1.EnvVar {
-		if slot.Role == v1alpha1.Evaluator {
-			return slices.Clone(python)
-		}
-		return slices.Concat(shared, member(job, slot))
-	}
+	return ranked(shared, func(slot state.Slot) []corev1.EnvVar { return member(job, slot) })
 }
 
-// collective returns the variables of one rank.
+// paddleCollective returns the variables of one rank.
 //
 //   - The leader's PADDLE_MASTER is 127.0.0.1: the launcher serves the meeting if that or its own address is there, and never resolves a
 //     name for it (distributed/launch/controllers/master.py, HTTPMaster). PaddleJob v1 gave it the pod's address.
 //   - Without PADDLE_RANK nodes are ranked by names that the launcher draws at random.
 //   - There is no PADDLE_TRAINER_ENDPOINTS: the launcher would take the first of them for the master, whatever PADDLE_MASTER is
 //     (distributed/launch/plugins, collective_compatible), and then no rank serves.
-func collective(job *v1alpha1.TrainingJob, slot state.Slot) []corev1.EnvVar {
+func paddleCollective(job *v1alpha1.TrainingJob, slot state.Slot) []corev1.EnvVar {
 	leader, rank := state.Leader(&job.Spec), strconv.Itoa(state.Rank(&job.Spec, slot))
-	master := endpoint(job, leader)
+	master := address(job, leader)
 	if slot == leader {
-		master = fmt.Sprintf("127.0.0.1:%d", port(job, leader.Role))
+		master = fmt.Sprintf("127.0.0.1:%d", build.Port(job, leader.Role))
 	}
 	return []corev1.EnvVar{
 		{Name: "PADDLE_MASTER", Value: master},
@@ -80,38 +64,19 @@ func collective(job *v1alpha1.TrainingJob, slot state.Slot) []corev1.EnvVar {
 		{Name: "PADDLE_RANK", Value: rank},
 		{Name: "PADDLE_JOB_ID", Value: fmt.Sprintf("%s-%s", job.UID, build.Attempt(job))},
 		{Name: "PADDLE_TRAINER_ID", Value: rank},
-		{Name: "PADDLE_CURRENT_ENDPOINT", Value: endpoint(job, slot)},
+		{Name: "PADDLE_CURRENT_ENDPOINT", Value: address(job, slot)},
 	}
 }
 
-// withServers returns the variables of one server or trainer.
-func withServers(job *v1alpha1.TrainingJob, slot state.Slot) []corev1.EnvVar {
+// paddleWithServers returns the variables of one server or trainer.
+func paddleWithServers(job *v1alpha1.TrainingJob, slot state.Slot) []corev1.EnvVar {
 	own := []corev1.EnvVar{
 		{Name: "POD_IP", Value: build.Address(job, slot)},
-		{Name: "PADDLE_PORT", Value: strconv.Itoa(int(port(job, slot.Role)))},
+		{Name: "PADDLE_PORT", Value: strconv.Itoa(int(build.Port(job, slot.Role)))},
 	}
 	if slot.Role == v1alpha1.PS {
 		return append(own, corev1.EnvVar{Name: "TRAINING_ROLE", Value: "PSERVER"})
 	}
 	return append(own, corev1.EnvVar{Name: "TRAINING_ROLE", Value: "TRAINER"},
 		corev1.EnvVar{Name: "PADDLE_TRAINER_ID", Value: strconv.Itoa(state.Rank(&job.Spec, slot))})
-}
-
-// endpoints returns host:port of all replicas of the roles, with commas between them.
-func endpoints(job *v1alpha1.TrainingJob, roles ...v1alpha1.Role) string {
-	var list []string
-	for _, role := range roles {
-		for i := range int(job.Spec.Replicas(role)) {
-			list = append(list, endpoint(job, state.Slot{Role: role, Index: i}))
-		}
-	}
-	return strings.Join(list, ",")
-}
-
-func endpoint(job *v1alpha1.TrainingJob, slot state.Slot) string {
-	return fmt.Sprintf("%s:%d", build.Address(job, slot), port(job, slot.Role))
-}
-
-func port(job *v1alpha1.TrainingJob, role v1alpha1.Role) int32 {
-	return build.Port(job, role)
 }

@@ -1,4 +1,19 @@
-// Package tensorflow gives the replicas of a TensorFlow job their cluster and their task, as TF_CONFIG:
+package framework
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/state"
+)
+
+// tensorflow gives the replicas of a TensorFlow job their cluster and their task, as TF_CONFIG:
 //
 //	{"cluster":{"chief":[..],"ps":[..],"worker":[..]},"task":{"type":"worker","index":1},"environment":"cloud"}
 //
@@ -15,30 +30,7 @@
 // (training/server_lib.py) takes a task type as a list or as a map from index to address. "environment" is for TF
 // before 1.4. A collective strategy needs all workers in each cluster, and TensorFlow has no elastic one: the sparse form is for parameter
 // servers and workers that work apart. An evaluator is a task, but never in the cluster (RunConfig: "not part of the training cluster").
-package tensorflow
-
-import (
-	"encoding/json"
-	"fmt"
-	"maps"
-	"strconv"
-	"strings"
-
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/job/build"
-	"github.com/trainingjob/operator/pkg/job/state"
-)
-
-// Framework is the TensorFlow framework.
-type Framework struct{}
-
-// Name returns TensorFlow.
-func (Framework) Name() v1alpha1.Framework { return v1alpha1.TensorFlow }
-
-// Environment returns TF_CONFIG, or nothing for a local run.
-func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev1.EnvVar {
+func tensorflow(job *v1alpha1.TrainingJob) func(state.Slot) []corev1.EnvVar {
 	if isLocal(&job.Spec) {
 		return func(state.Slot) []corev1.EnvVar { return nil }
 	}
@@ -61,7 +53,7 @@ func isLocal(spec *v1alpha1.TrainingJobSpec) bool {
 
 // dense returns the one cluster of all replicas.
 func dense(job *v1alpha1.TrainingJob) func(state.Slot) string {
-	cluster := text(tasks(job, v1alpha1.Chief, v1alpha1.PS, v1alpha1.Worker))
+	cluster := clusterText(tasks(job, v1alpha1.Chief, v1alpha1.PS, v1alpha1.Worker))
 	return func(state.Slot) string { return cluster }
 }
 
@@ -69,7 +61,7 @@ func dense(job *v1alpha1.TrainingJob) func(state.Slot) string {
 // cluster without one. A parameter server has all parameter servers; TFJob gave it only itself, at index 0 whatever its own.
 func sparse(job *v1alpha1.TrainingJob) func(state.Slot) string {
 	fixed := tasks(job, v1alpha1.Chief, v1alpha1.PS)
-	seen := text(fixed)
+	seen := clusterText(fixed)
 	leader := state.Leader(&job.Spec)
 	return func(slot state.Slot) string {
 		if slot.Role == v1alpha1.Evaluator {
@@ -80,7 +72,7 @@ func sparse(job *v1alpha1.TrainingJob) func(state.Slot) string {
 		}
 		cluster := maps.Clone(fixed)
 		cluster[taskType(slot.Role)] = map[string]string{strconv.Itoa(slot.Index): address(job, slot)}
-		return text(cluster)
+		return clusterText(cluster)
 	}
 }
 
@@ -88,25 +80,17 @@ func sparse(job *v1alpha1.TrainingJob) func(state.Slot) string {
 func tasks(job *v1alpha1.TrainingJob, roles ...v1alpha1.Role) map[string]any {
 	cluster := map[string]any{}
 	for _, role := range roles {
-		addresses := make([]string, job.Spec.Replicas(role))
-		for i := range addresses {
-			addresses[i] = address(job, state.Slot{Role: role, Index: i})
-		}
-		if len(addresses) > 0 {
-			cluster[taskType(role)] = addresses
+		if list := addresses(job, role); len(list) > 0 {
+			cluster[taskType(role)] = list
 		}
 	}
 	return cluster
 }
 
-func address(job *v1alpha1.TrainingJob, slot state.Slot) string {
-	return fmt.Sprintf("%s:%d", build.Address(job, slot), build.Port(job, slot.Role))
-}
-
 func taskType(role v1alpha1.Role) string { return strings.ToLower(string(role)) }
 
-// text returns the cluster as JSON, task types sorted. Strings in maps and lists always marshal.
-func text(cluster map[string]any) string {
+// clusterText returns the cluster as JSON, task types sorted. Strings in maps and lists always marshal.
+func clusterText(cluster map[string]any) string {
 	bytes, _ := json.Marshal(cluster)
 	return string(bytes)
 }

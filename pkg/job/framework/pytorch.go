@@ -1,4 +1,20 @@
-// Package pytorch gives the replicas of a PyTorch job their rank and the address at which they meet.
+package framework
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/build"
+	"github.com/trainingjob/operator/pkg/job/state"
+)
+
+// pytorch gives the replicas of a PyTorch job their rank and the address at which they meet.
 //
 // The master is rank 0 and worker i is rank i + number of masters; without a master, worker 0 is rank 0 and the
 // address to meet at. A job may be started with plain python or with torchrun, so each replica gets both sets:
@@ -13,44 +29,14 @@
 // it starts. Until then WORLD_SIZE and RANK count pods, one process each; WORLD_SIZE
 // counts processes in a job that serves a PyTorchJob. An evaluator has no MASTER_ADDR: it is not in the collective, and
 // torchrun in it runs alone.
-package pytorch
-
-import (
-	"cmp"
-	"fmt"
-	"slices"
-	"strconv"
-	"strings"
-
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
-
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/job/build"
-	"github.com/trainingjob/operator/pkg/job/state"
-)
-
-// Framework is the PyTorch framework.
-type Framework struct{}
-
-// Name returns PyTorch.
-func (Framework) Name() v1alpha1.Framework { return v1alpha1.PyTorch }
-
-// Environment returns the variables of the package comment.
-func (Framework) Environment(job *v1alpha1.TrainingJob) func(state.Slot) []corev1.EnvVar {
-	python := []corev1.EnvVar{{Name: "PYTHONUNBUFFERED", Value: "1"}}
-	shared := slices.Concat(python, collective(job))
-	return func(slot state.Slot) []corev1.EnvVar {
-		if slot.Role == v1alpha1.Evaluator {
-			return slices.Clone(python)
-		}
-		return slices.Concat(shared, member(job, slot))
-	}
+func pytorch(job *v1alpha1.TrainingJob) func(state.Slot) []corev1.EnvVar {
+	shared := append(unbuffered(), torchCollective(job)...)
+	return ranked(shared, func(slot state.Slot) []corev1.EnvVar { return torchMember(job, slot) })
 }
 
-// collective returns what all ranks share. PET_NNODES of an elastic job is minReplicas:maxReplicas, plus the master on both sides: scaling
+// torchCollective returns what all ranks share. PET_NNODES of an elastic job is minReplicas:maxReplicas, plus the master on both sides: scaling
 // changes no variable but WORLD_SIZE, the size when the pod was made, which torchrun does not read.
-func collective(job *v1alpha1.TrainingJob) []corev1.EnvVar {
+func torchCollective(job *v1alpha1.TrainingJob) []corev1.EnvVar {
 	leader := state.Leader(&job.Spec)
 	host := build.Address(job, leader)
 	port, env := build.Meeting(job)
@@ -103,10 +89,10 @@ func rendezvous(elastic *v1alpha1.Elastic) (backend, endpoint string, conf []str
 	return cmp.Or(r.Backend, "c10d"), r.Endpoint, r.Conf
 }
 
-// member returns the variables of one rank. PET_RDZV_CONF has is_host=true for the leader and is_host=false for all others. Without it
+// torchMember returns the variables of one rank. PET_RDZV_CONF has is_host=true for the leader and is_host=false for all others. Without it
 // torchrun looks itself up in DNS (elastic/rendezvous/utils.py, _matches_machine_hostname), and a leader that is faster than its DNS record
 // takes itself for another host: then no rank hosts the store. With an endpoint outside the job no rank is its host.
-func member(job *v1alpha1.TrainingJob, slot state.Slot) []corev1.EnvVar {
+func torchMember(job *v1alpha1.TrainingJob, slot state.Slot) []corev1.EnvVar {
 	rank := strconv.Itoa(state.Rank(&job.Spec, slot))
 	env := []corev1.EnvVar{
 		{Name: "RANK", Value: rank},
