@@ -168,7 +168,7 @@ func afterFailure(v *View) []advice.Advice {
 	case advice.Causes[f.Cause] != nil:
 		return append(list, advice.Causes[f.Cause])
 	default:
-		return append(list, advice.Codes[exitCode(f)], advice.ReadLog)
+		return append(list, advice.Codes[failure.ExitCode(f)], advice.ReadLog)
 	}
 }
 

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/failure"
 	"github.com/trainingjob/operator/pkg/job/state"
@@ -103,11 +101,11 @@ func WhatBroke(f *v1alpha1.Failure) string {
 		text += " on " + f.Node
 	}
 	var details []string
-	switch {
-	case exitCode(f) > 128 && exitCode(f) <= 192:
-		details = append(details, fmt.Sprintf("exit code %d, signal %d", exitCode(f), exitCode(f)-128))
+	switch code := failure.ExitCode(f); {
+	case state.IsSignal(code):
+		details = append(details, fmt.Sprintf("exit code %d, signal %d", code, code-128))
 	case f.ExitCode != nil:
-		details = append(details, fmt.Sprintf("exit code %d", *f.ExitCode))
+		details = append(details, fmt.Sprintf("exit code %d", code))
 	}
 	if f.Container != "" {
 		details = append(details, "container "+f.Container)
@@ -131,5 +129,3 @@ var broke = map[v1alpha1.Cause]string{
 
 // SlotOf returns the slot of the replica that broke.
 func SlotOf(f *v1alpha1.Failure) state.Slot { return state.Slot{Role: f.Role, Index: int(f.Index)} }
-
-func exitCode(f *v1alpha1.Failure) int32 { return ptr.Deref(f.ExitCode, 0) }

@@ -16,8 +16,8 @@ import (
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
-// leastGrace is the shortest time that a pod has to end. The API server removes a pod with none before its node has ended it.
-const leastGrace = 1
+// LeastGrace is the shortest time that a pod has to end. The API server removes a pod with none before its node has ended it.
+const LeastGrace = 1
 
 // Pod returns the pod of one life of a slot: the role's template with the injections of the package comment.
 // env is what the job's framework wants its launcher to read, avoided the nodes to which it prefers all others.
@@ -31,8 +31,8 @@ func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []core
 	pod.Spec.Hostname = state.HostName(job.Name, slot)
 	pod.Spec.Subdomain = job.Name
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
-	if grace := pod.Spec.TerminationGracePeriodSeconds; grace != nil && *grace < leastGrace {
-		*grace = leastGrace
+	if grace := pod.Spec.TerminationGracePeriodSeconds; grace != nil && *grace < LeastGrace {
+		*grace = LeastGrace
 	}
 	tolerateBriefly(&pod.Spec)
 	avoid(pod, avoided)

@@ -33,7 +33,7 @@ func causeOf(s *state.Snapshot, p *state.Pod) v1alpha1.Cause {
 		return v1alpha1.CauseStartup
 	case p.Exit != nil && p.Exit.Main && isPermanent(s, p):
 		return v1alpha1.CauseFatal
-	default:
+	default: // OnFailure and Always, of any other exit
 		return v1alpha1.CauseRetryable
 	}
 }
@@ -83,7 +83,7 @@ func wasForgotten(p *state.Pod) bool {
 func isPermanent(s *state.Snapshot, p *state.Pod) bool {
 	f := v1alpha1.Failure{Role: p.Slot.Role, ExitCode: &p.Exit.Code, Message: p.Exit.Message, Cause: v1alpha1.CauseRetryable}
 	readTable(&f)
-	switch code := exitCode(&f); {
+	switch code := ExitCode(&f); {
 	case code == 126, code == 127, code == 93:
 		return true
 	case s.Job.Spec.ReplicaSpecs[f.Role].RestartPolicy == v1alpha1.RestartExitCode:
@@ -119,7 +119,7 @@ func MayBeKubelets(spec *v1alpha1.TrainingJobSpec, f *v1alpha1.Failure) bool {
 	if !IsOfProgram(f) || f.Reason != "Error" || f.Container != "" {
 		return false
 	}
-	return exitCode(f) == 128+15 || exitCode(f) == 128+9 && state.HasMain(spec, f.Role, func(c *corev1.Container) bool {
+	return ExitCode(f) == 128+15 || ExitCode(f) == 128+9 && state.HasMain(spec, f.Role, func(c *corev1.Container) bool {
 		return c.LivenessProbe != nil || c.StartupProbe != nil || c.Lifecycle != nil && c.Lifecycle.PostStart != nil
 	})
 }

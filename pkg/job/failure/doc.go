@@ -9,7 +9,7 @@
 //	Hint           where to look if the kubelet may have ended the program (cause.go)
 //	recovery.rules the user's own cause or scope instead (restart.go)
 //	ScopeOf        what restarts with the replica: nothing else, its role or the whole job (scope.go)
-//	Restarts       the failures as restarts: one of scope Job covers all others, and ends of a few seconds are one incident (together.go)
+//	Restarts       the failures as restarts: one of scope Job covers all others, and ends of a few seconds are one incident (root.go, together.go)
 //	Explain        earlier incidents whose true cause shows only now: another end is the first (evidence.go)
 //
 // A Restart has one incident with its failure. A requested restart and a completed program that runs again are incidents without a failure.

@@ -158,7 +158,7 @@ func WithMessage(f *v1alpha1.Failure, sentence string) string {
 
 // IsMisconfiguredCheck reports whether a preflight check ended by its own fault, not by the node's.
 func IsMisconfiguredCheck(f *v1alpha1.Failure) bool {
-	exit := state.Exit{Container: f.Container, Code: exitCode(f)}
+	exit := state.Exit{Container: f.Container, Code: ExitCode(f)}
 	return exit.IsMisconfiguredCheck()
 }
 
@@ -173,8 +173,8 @@ func whatHappened(f *v1alpha1.Failure) string {
 	case f.Cause == v1alpha1.CauseCompleted:
 		return "exited with code 0"
 	case f.ExitCode != nil:
-		what := fmt.Sprintf("exited with code %d", exitCode(f))
-		if f.Cause == v1alpha1.CauseStartup && state.IsSignal(exitCode(f)) {
+		what := fmt.Sprintf("exited with code %d", ExitCode(f))
+		if f.Cause == v1alpha1.CauseStartup && state.IsSignal(ExitCode(f)) {
 			what += " before its startup probe passed"
 		}
 		if slices.Contains(cannotStart, f.Reason) {

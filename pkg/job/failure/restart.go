@@ -76,7 +76,7 @@ func matches(r *v1alpha1.RecoveryRule, f *v1alpha1.Failure, p *state.Pod) bool {
 	var exit *state.Exit
 	if p != nil && f.ExitCode != nil && !wasEnded(p, ReasonOf(f.Reason)) {
 		end := *p.Exit
-		end.Code, exit = exitCode(f), &end
+		end.Code, exit = ExitCode(f), &end
 	}
 	return exit.Matches(r) &&
 		(len(r.Roles) == 0 || slices.Contains(r.Roles, f.Role)) &&

@@ -80,7 +80,7 @@ func byWords(s *state.Snapshot, first *earliest, f *v1alpha1.Failure) bool {
 // collective end within one second when one does. Within a second a cause from outside explains an exit, and then the evidence of each exit
 // decides. Followers end alike, so a code that others have in that second shows less. Equal ends stay in their order.
 func inOrder(ends []Restart) {
-	kindOf := func(f *v1alpha1.Failure) [2]int64 { return [2]int64{f.Time.Unix(), int64(exitCode(f))} }
+	kindOf := func(f *v1alpha1.Failure) [2]int64 { return [2]int64{f.Time.Unix(), int64(ExitCode(f))} }
 	pods := map[[2]int64]map[string]bool{} // an incident and what shows late of it are of one pod
 	for i := range ends {
 		kind := kindOf(&ends[i].Failure)
@@ -118,7 +118,7 @@ func placeOf(f *v1alpha1.Failure, sharing int64) []int64 {
 // hasFollowersCode reports whether ranks that have lost a peer exit so: with 1 of an exception, 130 and 143 of a launcher or an agent that ends its
 // ranks, 134 and 139 of a watchdog. Every other code shows something of the rank's own.
 func hasFollowersCode(f *v1alpha1.Failure) bool {
-	return isAbort(f) || slices.Contains([]int32{1, 128 + 2, 128 + 15}, exitCode(f))
+	return isAbort(f) || slices.Contains([]int32{1, 128 + 2, 128 + 15}, ExitCode(f))
 }
 
 // isSilent reports whether the rank ended as followers do, and shows nothing of what it followed.
@@ -134,7 +134,7 @@ func showsItself(f *v1alpha1.Failure) bool {
 // isAbort reports whether the watchdog of NCCL or JAX may have aborted the rank. The code is 134 then, or 139 if the rank is process 1 of its
 // container, which ABRT does not end. Under torchrun it is another process.
 func isAbort(f *v1alpha1.Failure) bool {
-	return exitCode(f) == 128+6 || exitCode(f) == 128+11 && !isAgents(f)
+	return ExitCode(f) == 128+6 || ExitCode(f) == 128+11 && !isAgents(f)
 }
 
 // evidenceOf orders exits by how well they show the first failure: a kill from outside, then a code of its own that no other rank has, then the
@@ -151,22 +151,22 @@ func evidenceOf(f *v1alpha1.Failure, words int64, isShared bool) int64 {
 	}
 }
 
-func isKill(f *v1alpha1.Failure) bool { return exitCode(f) == 128+9 }
+func isKill(f *v1alpha1.Failure) bool { return ExitCode(f) == 128+9 }
 
 // alike returns how many of the failures look the same as this one: programs that ended in the same second in the same way.
 func alike(failures []Restart, one *v1alpha1.Failure) int32 {
 	var n int32
 	for i := range failures {
 		f := &failures[i].Failure
-		if IsOfProgram(f) && IsOfProgram(one) && f.Pod != one.Pod && f.Time.Unix() == one.Time.Unix() && f.Cause == one.Cause && exitCode(f) == exitCode(one) && wordsOf(f) == wordsOf(one) {
+		if IsOfProgram(f) && IsOfProgram(one) && f.Pod != one.Pod && f.Time.Unix() == one.Time.Unix() && f.Cause == one.Cause && ExitCode(f) == ExitCode(one) && wordsOf(f) == wordsOf(one) {
 			n++
 		}
 	}
 	return n
 }
 
-// exitCode returns the code with which the program ended; under torchrun the code of the rank, not its agent's.
-func exitCode(f *v1alpha1.Failure) int32 {
+// ExitCode returns the code with which the program ended; under torchrun the code of the rank, not its agent's.
+func ExitCode(f *v1alpha1.Failure) int32 {
 	if code, isRead := codeInTable(f.Message); isRead {
 		return code
 	}

@@ -46,7 +46,7 @@ var (
 // wordsOf returns what the last words of a rank show. A lost peer explains all other words. A program that was killed, or got a request to end (130,
 // 143), leaves the lines of its training, and so does one that a watchdog aborts.
 func wordsOf(f *v1alpha1.Failure) int64 {
-	words, wasTold := noWords, exitCode(f) == 128+2 || exitCode(f) == 128+15
+	words, wasTold := noWords, ExitCode(f) == 128+2 || ExitCode(f) == 128+15
 	if !IsOfRank(f) || isKill(f) {
 		return words
 	}

@@ -7,14 +7,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/build"
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // forceAfter is how long a deleted pod may stay when nothing is left to end it. Then its object is deleted by force.
 const forceAfter = 30 * time.Second
-
-// leastGrace is the shortest grace period, in seconds, of a pod that is not deleted by force.
-const leastGrace = 1
 
 // deletePods returns the steps that delete the doomed pods. On a lost node a pod is fenced first, and deleted by force if it
 // stays for long; wake is when.
@@ -61,7 +59,7 @@ func graceOf(s *state.Snapshot, p *state.Pod, why string) *int64 {
 	if why == WhyPastLife && s.InRange(p.Slot) {
 		grace = min(own, int64(ptr.Deref(s.Job.Spec.Recovery.TerminationGraceSeconds, v1alpha1.DefaultTerminationGraceSeconds)))
 	}
-	if grace = max(grace, leastGrace); grace == own {
+	if grace = max(grace, build.LeastGrace); grace == own {
 		return nil
 	}
 	return &grace

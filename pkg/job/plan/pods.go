@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -94,10 +95,7 @@ func deleteOfWellNodes(s *state.Snapshot) (steps []Step, wake time.Time) {
 
 // nextAttempt returns when the present attempt may begin, after a whole-job restart; zero if at once.
 func nextAttempt(s *state.Snapshot) time.Time {
-	if next := s.Job.Status.NextStartTime; next != nil {
-		return next.Time
-	}
-	return time.Time{}
+	return ptr.Deref(s.Job.Status.NextStartTime, metav1.Time{}).Time
 }
 
 // due returns the missing replicas whose lives may begin now.

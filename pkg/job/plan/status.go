@@ -72,8 +72,7 @@ func take(next *v1alpha1.TrainingJobStatus, a *policy.Accounts) {
 // setShape records the part of the spec that only a suspended job may change, once no pods with another part are left. It waits
 // while ranks save a checkpoint: they continue if the job resumes unchanged.
 func setShape(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
-	mayHaveChanged := next.ObservedGeneration != s.Job.Generation || s.Job.Status.CheckpointRequest != nil
-	if next.Memory.Shape == "" || mayHaveChanged && v.Asked == nil {
+	if next.Memory.Shape == "" || s.MayHaveChanged() && v.Asked == nil {
 		next.Memory.Shape = state.Shape(&s.Job.Spec)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -92,8 +93,5 @@ func changed(was, next *v1alpha1.TrainingJobStatus, condition string) bool {
 }
 
 func stopID(status *v1alpha1.TrainingJobStatus) string {
-	if status.CheckpointRequest == nil {
-		return ""
-	}
-	return status.CheckpointRequest.ID
+	return ptr.Deref(status.CheckpointRequest, v1alpha1.CheckpointRequest{}).ID
 }

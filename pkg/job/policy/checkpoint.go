@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/state"
@@ -40,10 +41,7 @@ func checkpointWait(s *state.Snapshot) time.Duration {
 }
 
 func checkpointGrace(s *state.Snapshot) time.Duration {
-	if s.Job.Spec.Progress == nil {
-		return 0
-	}
-	return time.Duration(s.Job.Spec.Progress.CheckpointGraceSeconds) * time.Second
+	return time.Duration(ptr.Deref(s.Job.Spec.Progress, v1alpha1.Progress{}).CheckpointGraceSeconds) * time.Second
 }
 
 // bounded returns a sentence if the operator's limit is shorter than the time that the job gives; else it is empty.

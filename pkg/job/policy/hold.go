@@ -67,7 +67,7 @@ const gatherFor = 2500 * time.Millisecond
 // every exit: programs crash at teardown too, and the leader's success may arrive a moment later.
 func waitForPeers(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.Time) {
 	f := ruling.Failure
-	if f == nil || !hasPeer(s) {
+	if f == nil || !hasPeer(s, "") {
 		return nil, time.Time{}
 	}
 	isTeardown := failure.IsOfRank(f) && s.Any(func(r *state.Replica) bool {
@@ -89,12 +89,9 @@ func exitedAt(s *state.Snapshot, f *v1alpha1.Failure) time.Time {
 	return at
 }
 
-// hasPeer reports whether a replica runs or starts whose end would explain the end of a rank: another rank of a collective, or a parameter
-// server.
-func hasPeer(s *state.Snapshot) bool { return hasPeerElsewhere(s, "") }
-
-// hasPeerElsewhere reports whether there is such a replica on another node than the given one.
-func hasPeerElsewhere(s *state.Snapshot, node string) bool {
+// hasPeer reports whether a replica runs or starts on another node whose end would explain the end of a rank: another rank of a collective, or a
+// parameter server.
+func hasPeer(s *state.Snapshot, node string) bool {
 	return s.Any(func(r *state.Replica) bool {
 		isPeer := r.Slot.Role == v1alpha1.PS || state.IsMember(&s.Job.Spec, r.Slot.Role)
 		return isPeer && (r.State == state.Running || r.State == state.Starting) && r.Pod.Node != node
@@ -132,7 +129,7 @@ func isUnexplained(p *state.Pod) bool {
 // not reported its own end. A lost node can show for as long as the incident window after the ranks that missed it, and nothing mends a job that has failed.
 func waitForLoss(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.Time) {
 	f := ruling.Failure
-	if ruling.Kind != Fail || f == nil || f.Cause != v1alpha1.CauseHang && !failure.MayHaveFollowed(s, f) || !hasPeerElsewhere(s, f.Node) {
+	if ruling.Kind != Fail || f == nil || f.Cause != v1alpha1.CauseHang && !failure.MayHaveFollowed(s, f) || !hasPeer(s, f.Node) {
 		return nil, time.Time{}
 	}
 	until = exitedAt(s, f).Add(state.IncidentWindow(&s.Job.Spec))

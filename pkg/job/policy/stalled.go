@@ -22,14 +22,14 @@ func stalled(s *state.Snapshot) (*Ruling, time.Time) {
 		return nil, time.Time{}
 	}
 	switch until := s.Seen.Stacks.Until; {
-	case until.IsZero(): // the plan has them read
+	case until.IsZero(): // Snapshot.Reads wants them
 		return nil, s.Now.Add(state.StacksWithin)
 	case s.Now.Before(until):
 		return nil, until
 	}
-	failure := hang(s)
-	failure.Time = metav1.NewTime(deadline.Add(-state.StallAfter(s.Job.Spec.Progress)))
-	ruling := restartForTime(s, failure)
+	f := hang(s)
+	f.Time = metav1.NewTime(deadline.Add(-state.StallAfter(s.Job.Spec.Progress)))
+	ruling := restartForTime(s, f)
 	if held, until := waitForLoss(s, ruling); held != nil {
 		return held, until
 	}

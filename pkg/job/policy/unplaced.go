@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/failure"
@@ -33,8 +34,8 @@ func unplaced(s *state.Snapshot) (*Ruling, time.Time) {
 		return nil, deadline
 	}
 	message := whyUnplaced(s, waits)
-	failure := failure.At(s, waits, v1alpha1.CauseStartup, v1alpha1.ReasonSchedulingTimeout, message)
-	return fail(&failure, v1alpha1.ReasonSchedulingTimeout, fmt.Sprintf(
+	f := failure.At(s, waits, v1alpha1.CauseStartup, v1alpha1.ReasonSchedulingTimeout, message)
+	return fail(&f, v1alpha1.ReasonSchedulingTimeout, fmt.Sprintf(
 		"Not every pod had a node within scheduling.timeoutSeconds (%d): %s", *timeout, state.Quote(message))), time.Time{}
 }
 
@@ -53,8 +54,5 @@ func whyUnplaced(s *state.Snapshot, r *state.Replica) string {
 }
 
 func schedulingTimeout(job *v1alpha1.TrainingJob) *int32 {
-	if job.Spec.Scheduling == nil {
-		return nil
-	}
-	return job.Spec.Scheduling.TimeoutSeconds
+	return ptr.Deref(job.Spec.Scheduling, v1alpha1.Scheduling{}).TimeoutSeconds
 }

@@ -3,7 +3,6 @@ package state
 import (
 	"cmp"
 	"maps"
-	"regexp"
 	"slices"
 	"time"
 
@@ -155,11 +154,8 @@ func keepFailure(f *v1alpha1.Failure, now time.Time) {
 	notLater(now, &f.Time)
 }
 
-// aRole is the name of a role of a Custom job's own.
-var aRole = regexp.MustCompile(`^[a-z][a-z0-9]{0,14}$`)
-
 func isRole(role v1alpha1.Role) bool {
-	return slices.Contains(v1alpha1.Roles, role) || aRole.MatchString(string(role))
+	return slices.Contains(v1alpha1.Roles, role) || ownRole.MatchString(string(role))
 }
 
 func keepProgress(s *v1alpha1.TrainingJobStatus, now time.Time) {

@@ -178,8 +178,12 @@ func Shape(spec *v1alpha1.TrainingJobSpec) string {
 // its ranks save a checkpoint.
 func (s *Snapshot) ChangedUnseen() bool {
 	was := s.Job.Status.Memory.Shape
-	mayHaveChanged := s.Job.Generation != s.Job.Status.ObservedGeneration || s.Job.Status.CheckpointRequest != nil
-	return was != "" && mayHaveChanged && was != Shape(&s.Job.Spec)
+	return was != "" && s.MayHaveChanged() && was != Shape(&s.Job.Spec)
+}
+
+// MayHaveChanged reports whether the spec may have changed since the status was written, or since the ranks have begun to save a checkpoint.
+func (s *Snapshot) MayHaveChanged() bool {
+	return s.Job.Generation != s.Job.Status.ObservedGeneration || s.Job.Status.CheckpointRequest != nil
 }
 
 // FirstAttempt returns the first attempt of the job: the value of its annotation, or 0 without one. It returns an error with a correction

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -90,15 +91,12 @@ func (o *Observed) FirstSeen(report string, at time.Time) time.Time {
 // Reporter returns the replica that reports: rank 0.
 func (s *Snapshot) Reporter() *Replica { return s.Replica(Leader(&s.Job.Spec)) }
 
-// HighestStep returns the highest step that the job ever reported.
+// HighestStep returns the highest step that the job has reported since it was created, or resumed.
 func (s *Snapshot) HighestStep() int64 { return max(s.RecordedStep(), s.Progress.Step) }
 
 // RecordedStep returns the highest step that the status remembers.
 func (s *Snapshot) RecordedStep() int64 {
-	if s.Job.Status.Progress == nil {
-		return 0
-	}
-	return s.Job.Status.Progress.Step
+	return ptr.Deref(s.Job.Status.Progress, v1alpha1.ProgressStatus{}).Step
 }
 
 // NewCheckpointRequest returns the request to save a checkpoint, for that reason, until the deadline at the latest.

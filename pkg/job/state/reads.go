@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
 // Reads are what a plan has read beside the caches, for the next snapshot. They are a hint, like the time to wake: a lost read costs time,
@@ -68,9 +66,8 @@ func (r *Replica) servesPage() bool { return r.State == Running && r.Pod.Page.Po
 // unconfirmed returns the replicas without a pod that the API server may yet have: those whose pods ran, or were seen to go.
 func (s *Snapshot) unconfirmed() []*Replica {
 	var doubtful []*Replica
-	isUnderWay := !s.IsFinished() && !s.Is(v1alpha1.ConditionSuspended)
 	for r := range s.Replicas() {
-		if (r.State == Vanished || s.Misses(r) && r.Last != nil && isUnderWay) && !s.Absent[PodName(s.Job.Name, r.Slot, r.Life)] {
+		if (r.State == Vanished || s.Misses(r) && r.Last != nil && s.isUnderWay()) && !s.Absent[PodName(s.Job.Name, r.Slot, r.Life)] {
 			doubtful = append(doubtful, r)
 		}
 	}

@@ -3,6 +3,8 @@ package state
 import (
 	"slices"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
@@ -102,10 +104,7 @@ func HostsRendezvous(spec *v1alpha1.TrainingJobSpec, slot Slot) bool {
 
 // TopologyOf returns the topology that the job wants; nil for none.
 func TopologyOf(spec *v1alpha1.TrainingJobSpec) *v1alpha1.Topology {
-	if spec.Scheduling == nil {
-		return nil
-	}
-	return spec.Scheduling.Topology
+	return ptr.Deref(spec.Scheduling, v1alpha1.Scheduling{}).Topology
 }
 
 // RequiresDomain reports whether the job stays pending while no domain of its topology has room for it.

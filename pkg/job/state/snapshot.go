@@ -12,7 +12,7 @@ import (
 )
 
 // Snapshot is all that one pass may know of a job: what was observed, what the status remembers, and one row for each of its
-// replicas. Observe adds what the replicas show where to read: Progress, Stacks and UnhealthyNodes. It is read-only from then on.
+// replicas. Observe completes it with UnhealthyNodes. It is read-only from then on.
 type Snapshot struct {
 	Observed
 	// Memory is what the status remembers of the replicas.

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/operator/reconcile"
 )
 
 // whileGoing is how long to wait for pods that were deleted.
@@ -25,7 +26,7 @@ func (r *reconciler) inherit(ctx context.Context, job *Job, served *Served) (tim
 		return 0, err
 	}
 	if isUnseen, err := r.isUnseen(ctx, job, pods); isUnseen || err != nil {
-		return retryConflict, err
+		return reconcile.RetryConflict, err
 	}
 	if len(pods) == 0 {
 		return r.clearWay(ctx, job)

@@ -66,18 +66,6 @@ func (i *inheritance) slotOf(pod *corev1.Pod) (state.Slot, bool) {
 	return state.Slot{}, false
 }
 
-// slots returns all slots of the job.
-func (i *inheritance) slots() []state.Slot {
-	spec := &i.served.Child.Spec
-	var slots []state.Slot
-	for _, role := range spec.Roles() {
-		for index := range int(spec.Replicas(role)) {
-			slots = append(slots, state.Slot{Role: role, Index: index})
-		}
-	}
-	return slots
-}
-
 // fate returns what becomes of the pods, with a sentence about the cause.
 func (i *inheritance) fate() (fate, string) {
 	spec := &i.served.Child.Spec
@@ -88,7 +76,7 @@ func (i *inheritance) fate() (fate, string) {
 		return succeed, ""
 	}
 	broken := ""
-	for _, slot := range i.slots() {
+	for _, slot := range slotsOf(&i.served.Child.Spec) {
 		switch pod := i.newest[slot]; {
 		case pod == nil && i.isElastic(slot.Role):
 		case pod == nil:
@@ -124,7 +112,7 @@ func (i *inheritance) isElastic(role v1alpha1.Role) bool {
 func (i *inheritance) hasSucceeded() bool {
 	spec := &i.served.Child.Spec
 	done, open := false, false
-	for _, slot := range i.slots() {
+	for _, slot := range slotsOf(&i.served.Child.Spec) {
 		if !state.IsAwaited(spec, slot) {
 			continue
 		}

@@ -34,7 +34,7 @@ func (i *inheritance) status(fate fate, why string) Status {
 
 // isRunning reports whether each replica has a pod that runs or has succeeded.
 func (i *inheritance) isRunning() bool {
-	for _, slot := range i.slots() {
+	for _, slot := range slotsOf(&i.served.Child.Spec) {
 		pod := i.newest[slot]
 		if pod == nil || pod.Status.Phase != corev1.PodRunning && pod.Status.Phase != corev1.PodSucceeded {
 			return false

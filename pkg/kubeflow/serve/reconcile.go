@@ -15,6 +15,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/state"
+	"github.com/trainingjob/operator/pkg/operator/reconcile"
 )
 
 // ownManager begins the names of this operator in managed fields, and fieldOwner names this package there.
@@ -25,9 +26,6 @@ const (
 
 // askAgain is how long to wait for what makes no event: another object that holds a name, pods that no TrainingJob owns.
 const askAgain = 15 * time.Second
-
-// retryConflict is how long to wait for the cache when another client wrote the job first.
-const retryConflict = 200 * time.Millisecond
 
 // reconciler serves the jobs of one kind.
 type reconciler struct {
@@ -46,7 +44,7 @@ type reconciler struct {
 func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	result, err := r.reconcile(ctx, req)
 	if apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: retryConflict}, nil
+		return ctrl.Result{RequeueAfter: reconcile.RetryConflict}, nil
 	}
 	return result, err
 }
@@ -86,7 +84,7 @@ func (r *reconciler) serve(ctx context.Context, job *Job) (ctrl.Result, error) {
 		return ctrl.Result{}, err
 	}
 	if other := job.rival(child); other != "" {
-		return ctrl.Result{RequeueAfter: retryConflict}, r.stepBack(ctx, job, child, other)
+		return ctrl.Result{RequeueAfter: reconcile.RetryConflict}, r.stepBack(ctx, job, child, other)
 	}
 	served, err := job.Serve()
 	if child == nil && job.Status.isFinished() { // it finished under Kubeflow's operator, or its TrainingJob was deleted
@@ -145,7 +143,7 @@ func (r *reconciler) isBlocked(ctx context.Context, job *Job, child *v1alpha1.Tr
 	case metav1.IsControlledBy(child, job):
 		return 0, nil
 	case served.wasLeft(child):
-		return retryConflict, r.adopt(ctx, served, child)
+		return reconcile.RetryConflict, r.adopt(ctx, served, child)
 	default:
 		return askAgain, r.record(ctx, job, job.Stall("NameConflict", state.HolderOf(v1alpha1.Kind, child)+" has this name: give one of them another name.", r.clock.Now()))
 	}

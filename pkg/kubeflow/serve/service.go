@@ -27,13 +27,17 @@ func (j *Job) hosts(child *v1alpha1.TrainingJob) []state.Slot {
 	if j.isSuspended() || j.Status.isFinished() || !state.HasReplicaServices(child) {
 		return nil
 	}
-	var hosts []state.Slot
-	for _, role := range child.Spec.Roles() {
-		for index := range int(child.Spec.Replicas(role)) {
-			hosts = append(hosts, state.Slot{Role: role, Index: index})
+	return slotsOf(&child.Spec)
+}
+
+// slotsOf returns all slots of a job.
+func slotsOf(spec *v1alpha1.TrainingJobSpec) (slots []state.Slot) {
+	for _, role := range spec.Roles() {
+		for index := range int(spec.Replicas(role)) {
+			slots = append(slots, state.Slot{Role: role, Index: index})
 		}
 	}
-	return hosts
+	return slots
 }
 
 // service returns the headless Service of a replica.

@@ -14,7 +14,7 @@ import (
 )
 
 // What the API server of Kubernetes 1.37 does with PodGroups beside what it does with every kind. Source:
-// plugin/pkg/admission/scheduling/podgroupprotection, pkg/operator/controller/scheduling/podgroupprotection,
+// plugin/pkg/admission/scheduling/podgroupprotection, pkg/controller/scheduling/podgroupprotection,
 // pkg/registry/scheduling/podgroup and the tags of k8s.io/api/scheduling/v1beta1.
 
 // Protector is the user that the protection of pod groups writes as.

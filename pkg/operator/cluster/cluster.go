@@ -70,15 +70,15 @@ type jobMemo struct {
 	gone map[string]state.Pod
 	// ended are the versions of pods of present lives in which they had ended, and were not deleted yet.
 	ended map[types.UID]state.Pod
-	// found are pods from the API server, by name, that the cache does not show, or shows in another state. lacking are the names of pods
+	// found are pods from the API server, by name, that the cache does not show, or shows in another state. absentPods are the names of pods
 	// that neither has, and confirmed the nodes of these pods, as the API server had them.
-	found     map[string]found
-	lacking   map[string]bool
-	confirmed map[string]confirmedNode
+	found      map[string]found
+	absentPods map[string]bool
+	confirmed  map[string]confirmedNode
 	// previousNodes are the nodes of the job's latest pods. One of them may explain a restart of the whole job.
 	previousNodes map[state.Slot]previousNode
-	// absent are the pods, by UID, on nodes that the API server lately did not have, and until when that counts.
-	absent map[types.UID]time.Time
+	// absentNodes are the pods, by UID, on nodes that the API server lately did not have, and until when that counts.
+	absentNodes map[types.UID]time.Time
 	// foreign is the pod of a life that a version of the job never had, as the API server has confirmed.
 	foreign foreign
 	// changed are the pods with a watch event since the current reconcile began. Its reads may not show them.
@@ -177,8 +177,8 @@ func isOwnedBy(o metav1.Object, job *v1alpha1.TrainingJob) bool {
 func newMemo(job types.UID, pending map[types.UID]pendingWrite) *jobMemo {
 	return &jobMemo{
 		uid: job, pendingWrites: pending, unrestartable: map[types.UID]bool{}, forced: map[types.UID]forced{}, gone: map[string]state.Pod{}, ended: map[types.UID]state.Pod{}, found: map[string]found{},
-		lacking: map[string]bool{}, confirmed: map[string]confirmedNode{},
-		previousNodes: map[state.Slot]previousNode{}, absent: map[types.UID]time.Time{},
+		absentPods: map[string]bool{}, confirmed: map[string]confirmedNode{},
+		previousNodes: map[state.Slot]previousNode{}, absentNodes: map[types.UID]time.Time{},
 	}
 }
 

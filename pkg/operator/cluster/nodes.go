@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -60,15 +59,15 @@ func (c *Cluster) node(ctx context.Context, o *state.Observed, name string) (*co
 	var cached, live corev1.Node // the cached node must not be overwritten
 	err := c.client.Get(ctx, client.ObjectKey{Name: name}, &cached, client.UnsafeDisableDeepCopy)
 	pods := podsOn(name, o.Pods, o.Found, o.Former, o.Gone)
-	wasAbsent := !slices.ContainsFunc(pods, func(pod types.UID) bool { return !o.Now.Before(memo.absent[pod]) })
+	wasAbsent := !slices.ContainsFunc(pods, func(pod types.UID) bool { return !o.Now.Before(memo.absentNodes[pod]) })
 	if wasAbsent || !apierrors.IsNotFound(err) {
 		return &cached, err
 	}
 	if err = c.live.Get(ctx, client.ObjectKey{Name: name}, &live); apierrors.IsNotFound(err) {
 		c.memo(o.Job, func(m *jobMemo) {
-			maps.DeleteFunc(m.absent, func(_ types.UID, until time.Time) bool { return !o.Now.Before(until) })
+			maps.DeleteFunc(m.absentNodes, func(_ types.UID, until time.Time) bool { return !o.Now.Before(until) })
 			for _, pod := range pods { // a later pod is on a node of that name that has come back
-				m.absent[pod] = o.Now.Add(absentFor)
+				m.absentNodes[pod] = o.Now.Add(absentFor)
 			}
 		})
 	}
@@ -116,7 +115,6 @@ func (c *Cluster) addNodesOfExits(ctx context.Context, o *state.Observed) error 
 			o.Nodes = append(o.Nodes, n)
 		}
 	}
-	slices.SortFunc(o.Nodes, func(a, b state.Node) int { return cmp.Compare(a.Name, b.Name) })
 	return nil
 }
 
@@ -138,7 +136,6 @@ func (c *Cluster) addExcluded(ctx context.Context, o *state.Observed) error {
 			}
 		}
 	}
-	slices.SortFunc(o.Nodes, func(a, b state.Node) int { return cmp.Compare(a.Name, b.Name) })
 	return nil
 }
 

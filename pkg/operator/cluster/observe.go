@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -64,8 +65,8 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 // addMemo adds what this process remembers.
 func (c *Cluster) addMemo(o *state.Observed) {
 	c.memo(o.Job, func(m *jobMemo) {
-		o.Refusal, o.Recorded, o.Ended, o.Absent = m.refused.refusal, m.recorded, maps.Clone(m.ended), maps.Clone(m.lacking)
-		o.Gone, o.Found, o.Foreign = m.lastVersions(), m.foundUntil(o.Now), m.foreign.of(o.Job)
+		o.Refusal, o.Recorded, o.Ended, o.Absent = m.refused.refusal, m.recorded, maps.Clone(m.ended), maps.Clone(m.absentPods)
+		o.Gone, o.Found, o.Foreign = slices.SortedFunc(maps.Values(m.gone), byName), m.foundUntil(o.Now), m.foreign.of(o.Job)
 		for i := range o.Pods {
 			o.Pods[i].RestartRefused = m.unrestartable[o.Pods[i].UID]
 		}
@@ -74,7 +75,9 @@ func (c *Cluster) addMemo(o *state.Observed) {
 	})
 }
 
-// seeEnds dates the ends of the pods by when this process of the operator first saw them, of an eviction by its first version.
+func byName(a, b state.Pod) int { return cmp.Compare(a.Name, b.Name) }
+
+// seeEnds dates the end of each pod by when this process of the operator first saw it. An eviction, which comes in two versions, has the date of the first.
 func (m *jobMemo) seeEnds(o *state.Observed) {
 	var ends map[types.UID]time.Time
 	for i := range o.Pods {

@@ -79,7 +79,7 @@ func (c *Cluster) confirmGone(ctx context.Context, s *state.Snapshot, replicas [
 			if err := c.confirmNode(reading, s, r.Last); err != nil {
 				return err
 			}
-			c.memo(s.Job, func(m *jobMemo) { m.lacking[name] = !m.changed[name] })
+			c.memo(s.Job, func(m *jobMemo) { m.absentPods[name] = !m.changed[name] })
 			return nil
 		})
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,7 +33,7 @@ func (c *Cluster) PodChanged(was, is *corev1.Pod) {
 	pod := cmp.Or(is, was)
 	c.ownerMemo(pod, func(m *jobMemo) {
 		delete(m.found, pod.Name)
-		delete(m.lacking, pod.Name)
+		delete(m.absentPods, pod.Name)
 		if m.changed == nil {
 			m.changed = map[string]bool{}
 		}
@@ -93,13 +92,6 @@ func (c *Cluster) find(ctx context.Context, job *v1alpha1.TrainingJob, name stri
 	return &p, nil
 }
 
-// lastVersions returns the last versions of the deleted pods that the job misses, or that are evidence.
-func (m *jobMemo) lastVersions() []state.Pod {
-	last := slices.Collect(maps.Values(m.gone))
-	slices.SortFunc(last, func(a, b state.Pod) int { return cmp.Compare(a.Name, b.Name) })
-	return last
-}
-
 // foundUntil returns the pods from the API server that still count.
 func (m *jobMemo) foundUntil(now time.Time) (pods []state.Pod) {
 	for _, f := range m.found {
@@ -131,7 +123,7 @@ func (c *Cluster) remember(s *state.Snapshot) {
 		}
 		maps.DeleteFunc(m.ended, func(_ types.UID, p state.Pod) bool { return s.Life(p.Slot) != s.LifeOf(&p) })
 		maps.DeleteFunc(m.gone, func(name string, _ state.Pod) bool { return !missed[name] })
-		maps.DeleteFunc(m.lacking, func(name string, _ bool) bool { return !s.LacksPod(name) })
+		maps.DeleteFunc(m.absentPods, func(name string, _ bool) bool { return !s.LacksPod(name) })
 		maps.DeleteFunc(m.confirmed, func(_ string, n confirmedNode) bool { return !s.Now.Before(n.until) })
 	})
 }

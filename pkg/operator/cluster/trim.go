@@ -95,9 +95,8 @@ func trimChild(o any) (any, error) {
 	switch child := o.(type) {
 	case *corev1.Service:
 		return &corev1.Service{ObjectMeta: identity(child)}, nil
-	}
-	if object, isObject := o.(state.Object); isObject {
-		return trimGroup(object), nil
+	case state.Object:
+		return trimGroup(child), nil
 	}
 	return o, nil
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -106,10 +107,10 @@ func (c *counts) underWay(job *v1alpha1.TrainingJob, now time.Time) {
 
 // troubles counts what is wrong with a job that has not finished.
 func (c *counts) troubles(job *v1alpha1.TrainingJob, now time.Time) {
-	if stalled := condition(&job.Status, v1alpha1.ConditionStalled); isTrue(stalled) {
+	if stalled := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
 		c.add(Stalled, 1, bounded(stalled.Reason))
 	}
-	if progressing := condition(&job.Status, v1alpha1.ConditionProgressing); progressing != nil && progressing.Status == metav1.ConditionFalse && progressing.Reason != v1alpha1.ReasonProgressUnread {
+	if progressing := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionProgressing); progressing != nil && progressing.Status == metav1.ConditionFalse && progressing.Reason != v1alpha1.ReasonProgressUnread {
 		c.add(NotProgressing, 1, string(job.Spec.Framework))
 	}
 	for _, b := range job.Status.Budgets {

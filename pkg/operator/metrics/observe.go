@@ -78,8 +78,8 @@ func recovered(r *history.Transition) []Observation {
 
 // takenUp measures how long a new job had no status.
 func (t transition) takenUp() []Observation {
-	created := condition(t.is, v1alpha1.ConditionCreated)
-	if created == nil || condition(t.was, v1alpha1.ConditionCreated) != nil {
+	created := meta.FindStatusCondition(t.is.Conditions, v1alpha1.ConditionCreated)
+	if created == nil || meta.FindStatusCondition(t.was.Conditions, v1alpha1.ConditionCreated) != nil {
 		return nil
 	}
 	return []Observation{TakenUp.with(between(&t.Job.CreationTimestamp, &created.LastTransitionTime))}
@@ -154,7 +154,7 @@ func gangLabel(job *v1alpha1.TrainingJob) string {
 // lost returns the growth of the time that the job did not train.
 func (t transition) lost() []Observation {
 	during := "start"
-	if isTrue(condition(t.was, v1alpha1.ConditionRestarting)) || t.is.Attempt > t.was.Attempt {
+	if meta.IsStatusConditionTrue(t.was.Conditions, v1alpha1.ConditionRestarting) || t.is.Attempt > t.was.Attempt {
 		during = "restart"
 	}
 	var list []Observation
@@ -190,12 +190,6 @@ func lostByCause(lost *v1alpha1.LostSeconds) []lostTime {
 		{"queue", lost.Queue}, {"nodes", lost.Nodes}, {"starting", lost.Starting}, {"detection", lost.Detection}, {"restart", lost.Restart}, {"redone", lost.Redone},
 	}
 }
-
-func condition(status *v1alpha1.TrainingJobStatus, kind string) *metav1.Condition {
-	return meta.FindStatusCondition(status.Conditions, kind)
-}
-
-func isTrue(c *metav1.Condition) bool { return c != nil && c.Status == metav1.ConditionTrue }
 
 // between returns the seconds from one time to another, 0 if either is missing or they are the wrong way round: clocks differ.
 func between(from, to *metav1.Time) float64 {

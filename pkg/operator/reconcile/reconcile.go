@@ -21,8 +21,8 @@ import (
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
-// retryConflict is how long to wait for the cache after another client wrote the job first, in case no watch event comes.
-const retryConflict = 200 * time.Millisecond
+// RetryConflict is how long to wait for the cache after another client wrote the job first, in case no watch event comes.
+const RetryConflict = 200 * time.Millisecond
 
 // Cluster is the part of the cluster that Pass needs: *cluster.Cluster, or a simulation's wrapper around it.
 type Cluster interface {
@@ -46,7 +46,7 @@ func Pass(ctx context.Context, c Cluster, job client.ObjectKey, recorded func(*v
 	}
 	switch err := c.Record(ctx, s.Job, &p); {
 	case apierrors.IsNotFound(err): // the job was deleted meanwhile, and the cache will show it soon
-		return retryConflict, nil
+		return RetryConflict, nil
 	case err != nil:
 		return retry("recording", err)
 	}
@@ -74,7 +74,7 @@ func retry(doing string, err error) (again time.Duration, _ error) {
 	case err == nil:
 		return 0, nil
 	case apierrors.IsConflict(err):
-		return retryConflict, nil
+		return RetryConflict, nil
 	default:
 		return 0, fmt.Errorf("%s: %w", doing, err)
 	}
