@@ -79,25 +79,25 @@ func restartedAlone(spec *v1alpha1.TrainingJobSpec, apart bool) int32 {
 }
 
 // Used returns the times of the restarts that count against a budget now, oldest first.
-func Used(s *state.Snapshot, name v1alpha1.BudgetName) []metav1.Time {
-	for _, c := range s.Job.Status.Memory.Charges {
+func Used(job *v1alpha1.TrainingJob, name v1alpha1.BudgetName, now time.Time) []metav1.Time {
+	for _, c := range job.Status.Memory.Charges {
 		if c.Name == name {
-			return slices.DeleteFunc(slices.Clone(c.Times), func(t metav1.Time) bool { return s.Now.Sub(t.Time) >= window(s) })
+			return slices.DeleteFunc(slices.Clone(c.Times), func(t metav1.Time) bool { return now.Sub(t.Time) >= window(job) })
 		}
 	}
 	return nil
 }
 
-func window(s *state.Snapshot) time.Duration {
-	return time.Duration(ptr.Deref(s.Job.Spec.Recovery.WindowSeconds, v1alpha1.DefaultWindowSeconds)) * time.Second
+func window(job *v1alpha1.TrainingJob) time.Duration {
+	return time.Duration(ptr.Deref(job.Spec.Recovery.WindowSeconds, v1alpha1.DefaultWindowSeconds)) * time.Second
 }
 
 // NextEnd returns when the window of the oldest charge ends; zero if none counts.
 func NextEnd(s *state.Snapshot) time.Time {
 	var next time.Time
 	for _, name := range v1alpha1.BudgetNames {
-		if used := Used(s, name); len(used) > 0 {
-			next = state.Earliest(next, used[0].Add(window(s)))
+		if used := Used(s.Job, name, s.Now); len(used) > 0 {
+			next = state.Earliest(next, used[0].Add(window(s.Job)))
 		}
 	}
 	return next
@@ -117,7 +117,7 @@ func Number(s *state.Snapshot, incident *failure.Restart) (n int32) {
 func Charge(s *state.Snapshot, amendments []failure.Amendment, incidents []failure.Restart) []v1alpha1.Charges {
 	var charges []v1alpha1.Charges
 	for _, name := range v1alpha1.BudgetNames {
-		times := Used(s, name)
+		times := Used(s.Job, name, s.Now)
 		for _, a := range amendments {
 			at := slices.IndexFunc(times, func(t metav1.Time) bool { return t.Equal(&a.Was.RestartTime) })
 			if a.Was.Charged && budgetOfCause(a.Was.Cause) == name && at >= 0 {

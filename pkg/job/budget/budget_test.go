@@ -89,10 +89,10 @@ func TestRestartsCountWithinTheWindow(t *testing.T) {
 	const hour = time.Hour
 	for now, want := range map[time.Duration]int{hour - second: 4, hour: 2, hour + 30*second: 1, hour + 40*second: 0} {
 		s := builder.Snapshot(job, builder.Now(now))
-		if got := budget.Used(s, v1alpha1.BudgetRestarts); len(got) != want {
+		if got := budget.Used(s.Job, v1alpha1.BudgetRestarts, s.Now); len(got) != want {
 			t.Errorf("after %v %v count, want %d", now, got, want)
 		}
-		if got := budget.Used(s, v1alpha1.BudgetHangRestarts); len(got) != 0 {
+		if got := budget.Used(s.Job, v1alpha1.BudgetHangRestarts, s.Now); len(got) != 0 {
 			t.Errorf("%v count against a budget that was never charged", got)
 		}
 	}

@@ -61,6 +61,6 @@ func isGivenUp(s *state.Snapshot, incident *failure.Restart) bool {
 	case failure.IsLoss(incident.Cause):
 		return false
 	default:
-		return int32(len(budget.Used(s, v1alpha1.BudgetEvaluatorRestarts))) >= budget.Limit(&s.Job.Spec, v1alpha1.BudgetEvaluatorRestarts)
+		return int32(len(budget.Used(s.Job, v1alpha1.BudgetEvaluatorRestarts, s.Now))) >= budget.Limit(&s.Job.Spec, v1alpha1.BudgetEvaluatorRestarts)
 	}
 }

@@ -23,21 +23,17 @@ type Kind struct {
 	// port is the port of a replica whose template declares none under the name portName.
 	portName string
 	port     int32
-	// hasNamespace reports whether the messages of Running and Succeeded name the job's namespace.
-	hasNamespace func(hasMaster bool) bool
+	// hasNamespace is whether the messages of Running and Succeeded name the job's namespace: without a Master, and with one.
+	hasNamespace [2]bool
 }
-
-func always(bool) bool                 { return true }
-func never(bool) bool                  { return false }
-func unlessMaster(hasMaster bool) bool { return !hasMaster }
 
 // kinds lists the served kinds. Source: the constants, defaults and controllers of Training Operator 1.9.4.
 var kinds = []Kind{
-	{"PyTorchJob", v1alpha1.PyTorch, "pytorchReplicaSpecs", "pytorchjob-port", 23456, unlessMaster},
-	{"TFJob", v1alpha1.TensorFlow, "tfReplicaSpecs", "tfjob-port", 2222, always},
-	{"XGBoostJob", v1alpha1.XGBoost, "xgbReplicaSpecs", "xgboostjob-port", 9999, never},
-	{"PaddleJob", v1alpha1.Paddle, "paddleReplicaSpecs", "master", 36543, unlessMaster},
-	{"JAXJob", v1alpha1.JAX, "jaxReplicaSpecs", "jaxjob-port", 6666, always},
+	{"PyTorchJob", v1alpha1.PyTorch, "pytorchReplicaSpecs", "pytorchjob-port", 23456, [2]bool{true, false}},
+	{"TFJob", v1alpha1.TensorFlow, "tfReplicaSpecs", "tfjob-port", 2222, [2]bool{true, true}},
+	{"XGBoostJob", v1alpha1.XGBoost, "xgbReplicaSpecs", "xgboostjob-port", 9999, [2]bool{}},
+	{"PaddleJob", v1alpha1.Paddle, "paddleReplicaSpecs", "master", 36543, [2]bool{true, false}},
+	{"JAXJob", v1alpha1.JAX, "jaxReplicaSpecs", "jaxjob-port", 6666, [2]bool{true, true}},
 }
 
 // ParseKinds returns the kinds of those names. Its error lists the valid kinds.

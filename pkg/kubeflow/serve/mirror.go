@@ -132,10 +132,10 @@ func (m *mirror) messageOf(condition string) string {
 func (m *mirror) hasNamespace() bool {
 	for _, source := range m.roles {
 		if strings.EqualFold(source, string(v1alpha1.Master)) {
-			return m.job.kind.hasNamespace(true)
+			return m.job.kind.hasNamespace[1]
 		}
 	}
-	return m.job.kind.hasNamespace(false)
+	return m.job.kind.hasNamespace[0]
 }
 
 func (m *mirror) named() string {

@@ -121,7 +121,7 @@ func (c *Cluster) hasChanged(ctx context.Context, job *v1alpha1.TrainingJob) boo
 func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan.Step, build func(plan.CreatePod) *corev1.Pod) error {
 	switch step := step.(type) {
 	case plan.CreateService:
-		_, err := c.create(ctx, job, step.Service, &corev1.Service{})
+		_, err := c.create(ctx, job, step.Service)
 		return err
 	case plan.CreateSSHKey:
 		return c.createSSHKey(ctx, job)
@@ -136,7 +136,7 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 	case plan.FencePod:
 		return c.fence(ctx, job, step)
 	case plan.CreatePod:
-		uid, err := c.create(ctx, job, build(step), &corev1.Pod{}, client.DisableReadYourWritesConsistency)
+		uid, err := c.create(ctx, job, build(step), client.DisableReadYourWritesConsistency)
 		if err == nil {
 			c.expectWrite(job, uid, false)
 		}

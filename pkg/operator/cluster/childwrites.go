@@ -20,7 +20,7 @@ import (
 
 // create creates a child and returns its UID. An existing child of the job is as good as created. Any other object holds the
 // name, for a while or for good.
-func (c *Cluster) create(ctx context.Context, job *v1alpha1.TrainingJob, child, existing client.Object, options ...client.CreateOption) (types.UID, error) {
+func (c *Cluster) create(ctx context.Context, job *v1alpha1.TrainingJob, child client.Object, options ...client.CreateOption) (types.UID, error) {
 	err := c.client.Create(ctx, child, options...)
 	if err == nil {
 		return child.GetUID(), nil
@@ -28,6 +28,7 @@ func (c *Cluster) create(ctx context.Context, job *v1alpha1.TrainingJob, child, 
 	if !apierrors.IsAlreadyExists(err) {
 		return "", fmt.Errorf("creating %T %s: %w", child, child.GetName(), &notCreated{err})
 	}
+	existing := child.DeepCopyObject().(client.Object) // of the same type
 	if err := c.live.Get(ctx, client.ObjectKeyFromObject(child), existing); err != nil {
 		return "", fmt.Errorf("reading %T %s, which exists already: %w", child, child.GetName(), err)
 	}
@@ -58,11 +59,7 @@ func isGoing(o client.Object, job *v1alpha1.TrainingJob) bool {
 // createGroup creates the pod group. If the job's own group exists already, that is a conflict: it may have another minimum, or
 // be in deletion. No pod may join it before the next reconcile.
 func (c *Cluster) createGroup(ctx context.Context, job *v1alpha1.TrainingJob, group client.Object) error {
-	existing, isObject := group.DeepCopyObject().(client.Object)
-	if !isObject {
-		return fmt.Errorf("a pod group of type %T is no object", group)
-	}
-	uid, err := c.create(ctx, job, group, existing)
+	uid, err := c.create(ctx, job, group)
 	if err == nil && uid != group.GetUID() {
 		return staleCache(job, "it does not show pod group "+group.GetName())
 	}

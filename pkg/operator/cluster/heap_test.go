@@ -73,7 +73,7 @@ func filled(tb testing.TB, n int) toolscache.Indexer {
 	}
 	store := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, indexers)
 	job := builder.Job("llama-pretraining", builder.Framework(v1alpha1.PyTorch), builder.Workers(n))
-	trim := newShared().trimPod
+	trim := (&shared{}).trimPod
 	for i := range n {
 		full := &corev1.Pod{}
 		if err := full.Unmarshal(encoded(tb, job, i)); err != nil {

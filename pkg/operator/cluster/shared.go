@@ -21,8 +21,6 @@ type shared struct {
 	containers copies[[]corev1.Container]
 }
 
-func newShared() *shared { return &shared{} }
-
 // labelsOf returns the label that puts a pod into its job's Service, and the label of a spare. The pods of a job share one copy.
 func (s *shared) labelsOf(pod *corev1.Pod) map[string]string {
 	labels := only(pod.Labels, v1alpha1.LabelJobName, v1alpha1.LabelSpare)

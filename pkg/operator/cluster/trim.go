@@ -27,7 +27,7 @@ func CacheOptions(namespaces []string, signals nodes.Signals) (cache.Options, er
 		// of everything else, children only: pod groups cannot be named here, because a cluster may not have them
 		DefaultLabelSelector: children,
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}:           {Label: children, Transform: newShared().trimPod},
+			&corev1.Pod{}:           {Label: children, Transform: (&shared{}).trimPod},
 			&v1alpha1.TrainingJob{}: {Label: labels.Everything(), Transform: newTemplates().trimJob},
 			&corev1.Node{}:          {Label: labels.Everything(), Transform: trimNode(signals)},
 		},

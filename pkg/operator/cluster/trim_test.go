@@ -24,7 +24,7 @@ func controlled(job *v1alpha1.TrainingJob) *corev1.Pod {
 }
 
 func trimmed(t interface{ Fatal(...any) }, pod *corev1.Pod) *corev1.Pod {
-	o, err := newShared().trimPod(pod)
+	o, err := (&shared{}).trimPod(pod)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestATrimmedPodIsSmallAndStillTheJobs(t *testing.T) {
 
 func TestWhatIsNoPodOrNodeIsLeftAlone(t *testing.T) {
 	for _, o := range []any{&corev1.Service{}, cache.DeletedFinalStateUnknown{Key: "k"}, nil} {
-		for _, trim := range []func(any) (any, error){newShared().trimPod, trimNode(nil)} {
+		for _, trim := range []func(any) (any, error){(&shared{}).trimPod, trimNode(nil)} {
 			if got, err := trim(o); err != nil || !cmp.Equal(o, got) {
 				t.Errorf("%v became %v, %v", o, got, err)
 			}
@@ -150,7 +150,7 @@ func TestPodsThatShareAreReadAsIfTheyWereAlone(t *testing.T) {
 	other.Spec.Containers[0].RestartPolicy = &always
 	restartable.Annotations = map[string]string{v1alpha1.AnnotationInPlaceRestart: `{"life":"0-0"}`}
 	restartable.Spec.Containers[0].Image = "train:v2"
-	s := newShared()
+	s := (&shared{})
 	for range 2 {
 		for i, pod := range []*corev1.Pod{&plain, &fenced, &empty, &other, &restartable, &plain} {
 			got, err := s.trimPod(pod)

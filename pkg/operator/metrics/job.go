@@ -4,9 +4,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/budget"
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
@@ -51,14 +51,5 @@ func addAge(add func(*Family, float64, ...string), status *v1alpha1.TrainingJobS
 
 // budgetLeft returns how many more restarts the budget allows: those that were charged longer ago than its window count no more.
 func budgetLeft(job *v1alpha1.TrainingJob, b *v1alpha1.Budget, now time.Time) int32 {
-	window := time.Duration(ptr.Deref(job.Spec.Recovery.WindowSeconds, v1alpha1.DefaultWindowSeconds)) * time.Second
-	var used int32
-	for _, c := range job.Status.Memory.Charges {
-		for _, at := range c.Times {
-			if c.Name == b.Name && now.Sub(at.Time) < window {
-				used++
-			}
-		}
-	}
-	return max(0, b.Limit-used)
+	return max(0, b.Limit-int32(len(budget.Used(job, b.Name, now))))
 }

@@ -50,11 +50,7 @@ type Settings struct {
 
 // New returns the reads of an operator. The reads of a namespace hold at most its share of all reads.
 func New(s *Settings) Reads {
-	r := &reads{pages: newPages(s), stacks: newStacks(s)}
-	if s.Leases != nil {
-		r.silence = NewSilence(s)
-	}
-	return r
+	return &reads{pages: newPages(s), stacks: newStacks(s), silence: NewSilence(s)}
 }
 
 type reads struct {

@@ -23,7 +23,7 @@ const (
 )
 
 // Silence finds silent nodes for jobs that wait for pods on them. It reads the Leases of all nodes, once for all jobs, beside the
-// reconciles, and never while no job waits. A nil Silence finds none.
+// reconciles, and never while no job waits.
 type Silence struct {
 	*Settings
 
@@ -53,12 +53,9 @@ func NewSilence(s *Settings) *Silence {
 
 // Want has the Leases read as long as the job waits for these nodes. With no nodes it forgets the job.
 func (s *Silence) Want(job client.ObjectKey, awaited []string) {
-	if s == nil {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(awaited) == 0 {
+	if len(awaited) == 0 || s.Leases == nil {
 		delete(s.jobs, job)
 		return
 	}
@@ -78,9 +75,6 @@ func (s *Silence) Want(job client.ObjectKey, awaited []string) {
 
 // Seen returns which of the nodes that the job waits for are silent, each with since when, as far as it is known.
 func (s *Silence) Seen(job client.ObjectKey) map[string]time.Time {
-	if s == nil {
-		return nil
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.jobs[job] == nil {

@@ -48,13 +48,11 @@ func (a *asked) areIn(now time.Time) bool {
 }
 
 func (p *Process) newReads() *wanted {
-	w := &wanted{process: p}
+	settings := &reads.Settings{Clock: p.timers, Patience: LostAfter, Log: logr.Discard(), Changed: func(client.ObjectKey) { p.queue.Now() }}
 	if p.world.Renewals != nil {
-		w.silence = reads.NewSilence(&reads.Settings{
-			Leases: p.readLeases, Clock: p.timers, Patience: LostAfter, Log: logr.Discard(), Changed: func(client.ObjectKey) { p.queue.Now() },
-		})
+		settings.Leases = p.readLeases
 	}
-	return w
+	return &wanted{process: p, silence: reads.NewSilence(settings)}
 }
 
 // Want implements reads.Reads.
