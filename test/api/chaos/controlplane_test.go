@@ -3,7 +3,10 @@
 package chaos
 
 import (
+	"context"
 	"net/http"
+	"sync"
+	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -38,20 +41,47 @@ var _ = Describe("The control plane", func() {
 		for range scaled(1, 3) {
 			p.harm.begin(scaled(60*time.Millisecond, 30*time.Millisecond))
 			p.harm.goesOn(scaled(10, 40))
+			Expect(o.Signal(syscall.SIGSTOP)).To(Succeed()) // what breaks from now on is written when there is no space
+			p.harm.goesOn(scaled(3, 10))
 			p.harm.stop() // it breaks no pod twice, even if the API server refused the first time
 			before := refused(o)
 			makeSpace := lab.fill()
+			o.thaw()
 			Eventually(func() int { return refused(o) - before }).WithPolling(time.Second).
 				Should(BeNumerically(">=", scaled(20, 100)), "etcd takes what the operator writes")
 			makeSpace()
-			lab.restart("kwok", 0) // unlike a kubelet, it retries nothing that failed; when it starts, it looks at all pods
 		}
+		kubeletsTryAgain()
 		p.conclude(scaled(2*time.Minute, 3*time.Minute))
 		say("%d requests were refused", refused(o))
 		Expect(o.Ended).NotTo(BeClosed(), "the operator has ended")
 		Expect(o.panics()).To(BeEmpty())
 	})
 })
+
+// kubeletsTryAgain restarts kwok now and every 15 s until the spec ends: unlike a kubelet, it retries nothing that failed. When it starts it looks at
+// all pods, and misses what changes meanwhile.
+func kubeletsTryAgain() {
+	GinkgoHelper()
+	lab.restart("kwok", 0)
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() {
+		defer GinkgoRecover()
+		for tick := time.Tick(15 * time.Second); ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick:
+				lab.restart("kwok", 0)
+			}
+		}
+	})
+	DeferCleanup(func() {
+		cancel()
+		done.Wait()
+	})
+}
 
 // refused returns how many requests of the operator the API server could not serve.
 func refused(o *operator) (n int) {
