@@ -15,35 +15,63 @@ import (
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
-// The rules of the CRD accept the roles that the table of frameworks has, and no other.
-func TestTheCRDAcceptsTheRolesOfEachFramework(t *testing.T) {
+// refusals returns what the rules of the CRD refuse of a job of that framework with these roles, and that network.
+func refusals(t *testing.T) func(framework v1alpha1.Framework, network map[string]any, roles ...v1alpha1.Role) string {
+	t.Helper()
 	structural, err := structuralschema.NewStructural(installed(t).Spec.Validation.OpenAPIV3Schema)
 	if err != nil {
 		t.Fatal(err)
 	}
 	rules := cel.NewValidator(structural, true, celconfig.PerCallLimit)
-	refusal := func(framework v1alpha1.Framework, roles ...v1alpha1.Role) string {
+	return func(framework v1alpha1.Framework, network map[string]any, roles ...v1alpha1.Role) string {
 		specs := map[string]any{}
 		for _, role := range roles {
 			specs[string(role)] = map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "main"}}}}}
 		}
-		job := map[string]any{"metadata": map[string]any{"name": "j"}, "spec": map[string]any{"framework": string(framework), "replicaSpecs": specs}}
+		spec := map[string]any{"framework": string(framework), "replicaSpecs": specs}
+		if network != nil {
+			spec["network"] = network
+		}
+		job := map[string]any{"metadata": map[string]any{"name": "j"}, "spec": spec}
 		defaulting.Default(job, structural)
 		refused, _ := rules.Validate(t.Context(), nil, structural, job, nil, celconfig.RuntimeCELCostBudget)
 		return fmt.Sprint(refused.ToAggregate())
 	}
+}
+
+// members returns the roles of a small job of the framework.
+func members(facts *state.Facts, more ...v1alpha1.Role) []v1alpha1.Role {
+	roles := append([]v1alpha1.Role{v1alpha1.Worker}, more...)
+	if facts.Name == v1alpha1.MPI {
+		roles = append(roles, v1alpha1.Launcher)
+	}
+	return roles
+}
+
+// The rules of the CRD accept the roles that the table of frameworks has, and no other. make generate renews the CRD.
+func TestTheCRDAcceptsTheRolesOfEachFramework(t *testing.T) {
+	refusal := refusals(t)
 	for _, name := range state.Frameworks() {
 		facts := state.FactsOf(v1alpha1.Framework(name))
 		for _, role := range []v1alpha1.Role{v1alpha1.Chief, v1alpha1.Master, v1alpha1.Launcher, v1alpha1.PS, v1alpha1.Worker, v1alpha1.Evaluator, "Board"} {
-			roles := []v1alpha1.Role{v1alpha1.Worker, role}
-			if facts.Name == v1alpha1.MPI {
-				roles = append(roles, v1alpha1.Launcher)
-			}
-			refused := refusal(facts.Name, roles...)
+			refused := refusal(facts.Name, nil, members(&facts, role)...)
 			has, accepts := facts.Roles == nil || slices.Contains(facts.Roles, role), !strings.Contains(refused, " job has ")
 			if has != accepts {
-				t.Errorf("%s: the table has %s: %t; the CRD: %s", name, role, has, refused)
+				t.Errorf("%s: the table has %s: %t; the CRD (after make generate): %s", name, role, has, refused)
 			}
+		}
+	}
+}
+
+// The rules of the CRD let a job name its leader alone if the table has it that its ranks look up no other. A Custom job may do so too.
+func TestTheCRDAcceptsTheNamesOfEachFramework(t *testing.T) {
+	refusal := refusals(t)
+	for _, name := range state.Frameworks() {
+		facts := state.FactsOf(v1alpha1.Framework(name))
+		refused := refusal(facts.Name, map[string]any{"dnsNames": "Leader"}, members(&facts)...)
+		want, accepts := facts.FindLeader != state.FindAll || facts.Name == v1alpha1.Custom, !strings.Contains(refused, "dnsNames")
+		if want != accepts {
+			t.Errorf("%s: the table lets its ranks look up the leader alone: %t; the CRD (after make generate): %s", name, want, refused)
 		}
 	}
 }
