@@ -116,7 +116,7 @@ func IsLoss(cause v1alpha1.Cause) bool {
 // MayBeKubelets reports whether the kubelet may have ended the container: by SIGTERM without a deletion, or by SIGKILL if its template
 // has a probe or a hook that may fail. Such an end is no evidence about the node.
 func MayBeKubelets(spec *v1alpha1.TrainingJobSpec, f *v1alpha1.Failure) bool {
-	if !IsOfProgram(f) || f.Reason != "Error" || f.Container != "" {
+	if f.ExitCode == nil || f.Reason != "Error" || f.Container != "" { // whatever a rule makes of it
 		return false
 	}
 	return ExitCode(f) == 128+15 || ExitCode(f) == 128+9 && state.HasMain(spec, f.Role, func(c *corev1.Container) bool {

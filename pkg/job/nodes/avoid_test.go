@@ -46,7 +46,9 @@ func consequence(i v1alpha1.Incident) v1alpha1.Incident {
 
 // byRule makes the incident an exit that a rule of the user calls a loss.
 func byRule(i v1alpha1.Incident) v1alpha1.Incident {
-	i.Cause, i.ExitCode = v1alpha1.CauseInfrastructure, ptr.To[int32](77)
+	if i.Cause = v1alpha1.CauseInfrastructure; i.ExitCode == nil {
+		i.ExitCode = ptr.To[int32](77)
+	}
 	return i
 }
 
@@ -138,6 +140,8 @@ func TestNodesAreAvoided(t *testing.T) {
 			on("a", "OOMKilled", v1alpha1.CauseOOM, 0)}, nil},
 		{"what the kubelet may have ended for a probe says nothing of the node", job(), 60 * second,
 			[]v1alpha1.Incident{killedOn("a", 60*second), killedOn("a", 0)}, nil},
+		{"nor do ends that may be the kubelet's and that a rule calls losses", job(), 60 * second,
+			[]v1alpha1.Incident{byRule(killedOn("a", 60*second)), byRule(killedOn("a", 0))}, nil},
 		{"nor does an end for a limit of the template's own", job(), 60 * second, []v1alpha1.Incident{on("a", "DeadlineExceeded", v1alpha1.CauseRetryable, 60*second),
 			on("a", "DeadlineExceeded", v1alpha1.CauseRetryable, 0), on("a", "Evicted", v1alpha1.CauseRetryable, 0)}, nil},
 		{"an incident of no node", job(), 0, []v1alpha1.Incident{on("", "NodeLost", infrastructure, 0)}, nil},

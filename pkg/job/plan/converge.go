@@ -67,6 +67,7 @@ func (t *todo) cleanUp(s *state.Snapshot, v *policy.Verdict) {
 	switch {
 	case v.Finishing:
 		t.add(deletePods(s, func(p state.Pod) bool { return isDone(s, &p) && policy != v1alpha1.CleanNone }, WhyDone))
+		t.add(deletePods(s, func(p state.Pod) bool { return s.IsPast(&p) && !hasEnded(s, &p) }, WhyPastLife)) // it is no rank that may end by itself
 	case v.Expired && s.Refusal.Pends(s.Now):
 		t.add(nil, s.Refusal.Retry)
 		return

@@ -72,6 +72,7 @@ func requestedIncident(s *state.Snapshot, request *state.Request) failure.Restar
 	}, v1alpha1.ScopeJob
 	if r := request.Replica; r != nil {
 		f = failure.At(s, r, v1alpha1.CauseRequested, v1alpha1.ReasonRestartRequested, request.Reason)
+		f.Pod = state.PodName(s.Job.Name, r.Slot, r.Life) // it may be gone, and a request for the whole job names no pod
 		scope = failure.ScopeOf(&s.Job.Spec, r.Slot)
 	}
 	return failure.NewRestart(s, f, scope, nil)

@@ -85,7 +85,9 @@ func TestARestartOfOneReplicaThatIsAskedFor(t *testing.T) {
 		"of a role that the job lacks": {"evaluator-0: slow", nil, run, ""},
 		"none of the job":              {"worker-2: slow disk", nil, run, ""},
 		"one without a pod yet":        {"worker-1: slow disk", nil, run[:2], ""},
-		"one that has succeeded":       {"worker-1: slow disk", []builder.JobOption{tensorflow, gone}, run[:2], ""},
+		"one that was given up, whose pod is gone": {"evaluator-0: again", []builder.JobOption{tensorflow, builder.Evaluators(1), builder.Remember(v1alpha1.Evaluator, v1alpha1.RoleMemory{GivenUp: "0"})}, run,
+			"A user requested a restart of evaluator-0 (again): only this replica is replaced, not charged."},
+		"one that has succeeded": {"worker-1: slow disk", []builder.JobOption{tensorflow, gone}, run[:2], ""},
 		"one whose pod is ending and has never run": {"worker-1: slow disk", nil,
 			append(run[:2:2], builder.Pending("worker", 1, builder.Life(3, 0), builder.DeletedAt(19*second))), ""},
 	} {

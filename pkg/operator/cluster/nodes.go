@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -49,15 +50,18 @@ const absentFor = 30 * time.Second
 
 // node returns the node of that name, from the API server if the cache lacks it.
 func (c *Cluster) node(ctx context.Context, o *state.Observed, name string) (*corev1.Node, error) {
-	memo := c.memo(o.Job, nil)
-	if confirmed, is := memo.confirmed[name]; is && o.Now.Before(confirmed.until) {
-		if confirmed.node == nil {
-			return nil, apierrors.NewNotFound(corev1.Resource("nodes"), name)
-		}
-		return confirmed.node, nil
-	}
 	var cached, live corev1.Node // the cached node must not be overwritten
 	err := c.client.Get(ctx, client.ObjectKey{Name: name}, &cached, client.UnsafeDisableDeepCopy)
+	memo := c.memo(o.Job, nil)
+	switch confirmed := memo.confirmed[name]; {
+	case !o.Now.Before(confirmed.until):
+	case confirmed.node == nil:
+		return nil, apierrors.NewNotFound(corev1.Resource("nodes"), name)
+	default:
+		if order, err := resourceversion.CompareResourceVersion(cached.ResourceVersion, confirmed.node.ResourceVersion); err != nil || order < 0 {
+			return confirmed.node, nil
+		}
+	}
 	pods := podsOn(name, o.Pods, o.Found, o.Former, o.Gone)
 	wasAbsent := !slices.ContainsFunc(pods, func(pod types.UID) bool { return !o.Now.Before(memo.absentNodes[pod]) })
 	if wasAbsent || !apierrors.IsNotFound(err) {
