@@ -225,11 +225,7 @@ var stepReasons = []string{v1alpha1.EventDeletionRefused}
 func checkNamed(t *rapid.T, s *state.Snapshot) {
 	o := s.Observed
 	o.Now, o.FirstLook = o.Now.Add(10*time.Minute), false
-	later, err := state.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	later = checkAtRest(t, later)
+	later := checkAtRest(t, builder.New(o))
 	status := &later.Job.Status
 	if later.IsFinished() || !later.Is(v1alpha1.ConditionCreated) {
 		return
@@ -287,10 +283,7 @@ func checkAtRest(t *rapid.T, s *state.Snapshot) *state.Snapshot {
 		}
 		o := at.Observed
 		o.Job, o.FirstLook = stored(t, at.Job, &p.Status), false
-		var err error
-		if at, err = state.New(o); err != nil {
-			t.Fatalf("the status cannot be read back: %v", err)
-		}
+		at = builder.New(o)
 	}
 	verdict := policy.Judge(at)
 	t.Fatalf("after %d passes over the same pods there is something to write still, ruling %d: %s", restless, verdict.Kind, cmp.Diff(at.Job.Status, plan.Make(at).Status))

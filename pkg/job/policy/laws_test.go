@@ -196,11 +196,7 @@ func TestAJobThatGoesOnDoesSoUntilItIsTimeToLook(t *testing.T) {
 		}
 		o := s.Observed
 		o.Now = later
-		then, err := state.New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := policy.Judge(then); got.Kind != v.Kind {
+		if got := policy.Judge(builder.New(o)); got.Kind != v.Kind {
 			t.Fatalf("ruling %d at first, %d (%s: %s) before it wakes", v.Kind, got.Kind, got.Reason, got.Message)
 		}
 	})

@@ -17,7 +17,7 @@ import (
 // unplaced rules because the user prefers a failed job to a longer wait for nodes. A running job never fails this way: a replaced
 // replica may wait without a limit.
 func unplaced(s *state.Snapshot) (*Ruling, time.Time) {
-	timeout := schedulingTimeout(s.Job)
+	timeout := ptr.Deref(s.Job.Spec.Scheduling, v1alpha1.Scheduling{}).TimeoutSeconds
 	if timeout == nil || s.Is(v1alpha1.ConditionRunning) {
 		return nil, time.Time{}
 	}
@@ -51,8 +51,4 @@ func whyUnplaced(s *state.Snapshot, r *state.Replica) string {
 		return c.Message
 	}
 	return "the scheduler gave no reason"
-}
-
-func schedulingTimeout(job *v1alpha1.TrainingJob) *int32 {
-	return ptr.Deref(job.Spec.Scheduling, v1alpha1.Scheduling{}).TimeoutSeconds
 }

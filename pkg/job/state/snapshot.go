@@ -42,7 +42,7 @@ func New(o Observed) (*Snapshot, error) {
 		}
 		p.applySideCarRules(o.Job.Spec.Recovery.Rules)
 	}
-	slices.SortFunc(s.Nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
+	s.Nodes = slices.SortedFunc(slices.Values(s.Nodes), func(a, b Node) int { return cmp.Compare(a.Name, b.Name) }) // findLost changes its own
 	s.addRows()
 	s.addProgress()
 	s.awaited = s.nodesAwaited()

@@ -69,17 +69,20 @@ func TestTheNodeOfAPodThatIsGoneIsReadFromTheAPIServer(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1))
 	gone := builder.SeenGone("worker", 0, builder.On(well[0].Name))
 	for name, c := range map[string]struct {
-		pod   builder.SnapshotOption
-		since time.Duration
-		want  []string
+		pod    builder.SnapshotOption
+		since  time.Duration
+		cached string // the node's resourceVersion in the cache; that of the API server is 7
+		want   []string
 	}{
-		"it is there":                    {builder.Running("worker", 0, builder.On(well[0].Name)), 0, nil},
-		"it has gone":                    {gone, 0, []string{well[0].Name}},
-		"it has gone, and was confirmed": {gone, 10 * time.Second, nil}, // no read in each pass
+		"it is there":                      {builder.Running("worker", 0, builder.On(well[0].Name)), 0, "6", nil},
+		"it has gone":                      {gone, 0, "6", []string{well[0].Name}},
+		"it has gone, and the cache knows": {gone, 0, "8", nil},
+		"it has gone, and was confirmed":   {gone, 10 * time.Second, "6", nil}, // no read in each pass
 	} {
 		t.Run(name, func(t *testing.T) {
 			cl, _ := refusing()
 			cl.options.WatchNodes, cl.options.LostAfter = true, time.Minute
+			tainted[0].ResourceVersion, well[0].ResourceVersion = "7", c.cached
 			cl.client, cl.live = inventory{nodes: well}, inventory{nodes: tainted}
 			s := builder.Snapshot(job, c.pod)
 			s.Absent = nil
