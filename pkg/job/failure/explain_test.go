@@ -169,7 +169,7 @@ func TestAReplicaThatFollowedAnEarlierFailureExplainsNothing(t *testing.T) {
 	checkExplained(t, []explainCase{
 		{"it ended before that restart", after(earlier), seen(ended(21 * second)), nil},
 		{"it ended after that restart", after(earlier), seen(ended(26 * second)), []string{"worker-2 Retryable Error charged"}},
-		{"that restart took nobody with it", after(alone), seen(ended(21 * second)), []string{"worker-2 Retryable Error charged"}},
+		{"that restart took no other replica along", after(alone), seen(ended(21 * second)), []string{"worker-2 Retryable Error charged"}},
 	})
 }
 

@@ -152,7 +152,10 @@ func lostTogether(s *state.Snapshot, incidents []v1alpha1.Incident, amendments [
 		return nil
 	}
 	var more []v1alpha1.Incident
-	for i := 0; i < len(s.Nodes) && len(more) < maxAvoided; i++ {
+	for i := range s.Nodes {
+		if len(more) == maxAvoided {
+			break
+		}
 		n := &s.Nodes[i]
 		named := slices.ContainsFunc(incidents, func(incident v1alpha1.Incident) bool {
 			return incident.Node == n.Name && incident.RestartTime.Equal(&at)

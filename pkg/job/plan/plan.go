@@ -55,9 +55,9 @@ func (p Plan) String() string {
 	return text
 }
 
-// Make returns the plan for a snapshot. It plans nothing if another controller manages the job, the garbage collector deletes the
-// pods with the job, or the snapshot is too old to decide, or lacks pods that the API server may yet have. A job with a pod of a life that it never had, or with an invalid first
-// attempt, only gets a status that shows it.
+// Make returns the plan for a snapshot. It plans nothing if another controller manages the job, the garbage collector deletes the pods with the job,
+// the snapshot is too old to decide, or it lacks pods that the API server may yet have. A job with a pod of a life that it never had, or with an
+// invalid first attempt, only gets a status that shows it.
 func Make(s *state.Snapshot) Plan {
 	// The garbage collector does not delete the pods of a job with the finalizer: in the background it waits for the job to go first.
 	isLeaving := !s.Job.DeletionTimestamp.IsZero() && slices.Contains(s.Job.Finalizers, v1alpha1.FinalizerQuota)

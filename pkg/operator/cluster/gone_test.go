@@ -71,7 +71,7 @@ func TestTheNodeOfAPodThatIsGoneIsReadFromTheAPIServer(t *testing.T) {
 	for name, c := range map[string]struct {
 		pod    builder.SnapshotOption
 		since  time.Duration
-		cached string // the node's resourceVersion in the cache; that of the API server is 7
+		cached string // the node's resourceVersion in the cache; the API server has 7
 		want   []string
 	}{
 		"it is there":                      {builder.Running("worker", 0, builder.On(well[0].Name)), 0, "6", nil},

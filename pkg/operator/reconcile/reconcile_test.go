@@ -24,7 +24,7 @@ type script struct {
 	err    error
 	retry  time.Time
 	did    []string
-	// hasNews is whether the job is to be decided anew at once.
+	// hasNews is whether a read has shown what the plan lacks.
 	hasNews bool
 }
 

@@ -59,8 +59,8 @@ var _ = Describe("The control plane", func() {
 	})
 })
 
-// kubeletsTryAgain restarts kwok now and every 15 s until the spec ends: unlike a kubelet, it retries nothing that failed. When it starts it looks at
-// all pods, and misses what changes meanwhile.
+// kubeletsTryAgain restarts kwok now and every 15 s until the spec ends: unlike a kubelet, it retries nothing that failed. When it
+// starts it looks at all pods, and misses what changes meanwhile.
 func kubeletsTryAgain() {
 	GinkgoHelper()
 	lab.restart("kwok", 0)
