@@ -46,4 +46,7 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 })
 
-var _ = ReportAfterEach(progress.Report)
+var (
+	_ = ReportAfterEach(progress.Report)
+	_ = ReportAfterSuite("why specs failed", func(Report) { progress.Conclude() })
+)

@@ -37,8 +37,9 @@ func waitForStart(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.T
 			continue
 		}
 		if deadline := startupDeadline(s); deadline.IsZero() || s.Now.Before(deadline) {
-			return &Ruling{Kind: Hold, Reason: v1alpha1.ReasonRestartHeld, Message: failure.WithMessage(&ruling.Restarts[n].Failure, fmt.Sprintf(
-				"%s; the restart waits for %s, which is still starting (%s).", failure.Describe(&ruling.Restarts[n].Failure), r.Slot, r.Pod.Waiting.Reason))}, deadline
+			f := &ruling.Restarts[n].Failure
+			return &Ruling{Kind: Hold, Reason: v1alpha1.ReasonRestartHeld, Message: failure.WithMessage(f,
+				fmt.Sprintf("%s; the restart waits for %s, which is still starting on %s.", failure.Describe(f), r.Slot, startsOn(r.Pod)))}, deadline
 		}
 	}
 	return nil, time.Time{}
@@ -53,6 +54,14 @@ func stillStarting(s *state.Snapshot, incident *failure.Restart) *state.Replica 
 		isMember := incident.Scope == v1alpha1.ScopeRole || state.IsNeeded(r.Slot.Role)
 		return isMember && failure.Covers(&incident.Incident, r.Slot) && r.State == state.Starting
 	})
+}
+
+// startsOn returns the pod's node and, once its kubelet has said why it does not run yet, the reason.
+func startsOn(pod *state.Pod) string {
+	if pod.Waiting.Reason == "" {
+		return pod.Node
+	}
+	return fmt.Sprintf("%s (%s)", pod.Node, pod.Waiting.Reason)
 }
 
 // gatherFor is how long the ruling waits for the exits of a rank's peers, from the second in which the first rank exited. All

@@ -55,9 +55,14 @@ func TestARestartWaitsForAMemberThatIsStillStarting(t *testing.T) {
 
 func TestARestartThatWaitsSaysForWhom(t *testing.T) {
 	job := builder.Job("j", pytorch, builder.Workers(2), builder.StartedAt(0))
-	v := policy.Judge(builder.Snapshot(job, builder.Failed("worker", 0, builder.Exit(1)), builder.Pending("worker", 1, builder.Waiting("ImagePullBackOff", "no such image"))))
-	want := "worker-0 on node-worker-0 exited with code 1 (Error); the restart waits for worker-1, which is still starting (ImagePullBackOff)."
-	if v.Message != want {
-		t.Errorf("message %q, want %q", v.Message, want)
+	for starting, pod := range map[string]builder.SnapshotOption{
+		"node-1 (ImagePullBackOff)": builder.Pending("worker", 1, builder.On("node-1"), builder.Waiting("ImagePullBackOff", "no such image")),
+		"node-1":                    builder.Pending("worker", 1, builder.On("node-1")),
+	} {
+		v := policy.Judge(builder.Snapshot(job, builder.Failed("worker", 0, builder.Exit(1)), pod))
+		want := "worker-0 on node-worker-0 exited with code 1 (Error); the restart waits for worker-1, which is still starting on " + starting + "."
+		if v.Message != want {
+			t.Errorf("message %q, want %q", v.Message, want)
+		}
 	}
 }

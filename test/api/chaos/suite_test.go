@@ -50,7 +50,10 @@ var _ = BeforeSuite(func() {
 	grantOperators()
 })
 
-var _ = ReportAfterEach(progress.Report)
+var (
+	_ = ReportAfterEach(progress.Report)
+	_ = ReportAfterSuite("why specs failed", func(Report) { progress.Conclude() })
+)
 
 // scaled returns how much there is to be of something in the short form and in the full one.
 func scaled[T any](short, full T) T {
