@@ -3,6 +3,7 @@
 //
 //	Find           the replicas that broke, the first cause first
 //	First          the end with which others began, asked before a restart and after it (root.go)
+//	endedAt, ...   when it ended, by which clock (clock.go)
 //	causeOf        the kind of a failure: a loss, an exit of the program, out of memory, a failed start (cause.go)
 //	readTable      the ranks of an agent of torchrun, whose own code shows nothing (torchrun.go)
 //	EndedBeside    the other ranks whose logs may explain more (words.go)

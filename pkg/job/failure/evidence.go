@@ -96,7 +96,7 @@ func evidence(s *state.Snapshot, incident *v1alpha1.Incident) *Restart {
 		return nil
 	}
 	ends := []Restart{{Incident: *incident}}
-	ends[0].Time.Time = state.Earliest(incident.Time.Time, beginOf(s, incident)) // by a clock that is ahead, everything came before it
+	ends[0].Time.Time = state.Earliest(incident.Time.Time, beganAt(s, incident)) // by a clock that is ahead, everything came before it
 	for _, pods := range [][]state.Pod{s.Pods, s.Gone} {
 		for n := range pods {
 			late, isOwn := lateFailure(s, incident, &pods[n]), pods[n].Name == incident.Pod
@@ -181,10 +181,10 @@ func asEnded(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) state
 	if p.Exit == nil {
 		return q
 	}
-	if !isInTime(s, p.Disruption.Reason, p.Disruption.Time, beginOf(s, incident)) {
+	if !isInTime(s, p.Disruption.Reason, p.Disruption.Time, beganAt(s, incident)) {
 		q.Disruption = state.Trouble{}
 	}
-	if node := s.NodeOf(p); !isInTime(s, node.Loss.Reason, node.Since, beginOf(s, incident)) { // a side-car ran until then
+	if node := s.NodeOf(p); !isInTime(s, node.Loss.Reason, node.Since, beganAt(s, incident)) { // a side-car ran until then
 		q.Phase = corev1.PodFailed
 	}
 	return q
@@ -239,22 +239,6 @@ func isKnown(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) bool 
 	})
 }
 
-// reportedWithin is how late a busy kubelet reports an end.
-const reportedWithin = 5 * time.Second
-
-// clocksAgree is by how much a node's clock may differ from the operator's, with the time that a report takes, for its times to count.
-const clocksAgree = 10 * time.Second
-
-// beginOf returns when the incident began: by the clock of its node, or when the operator saw it if that clock is wrong. The age of an end that is
-// decided now shows nothing about the clock, because the decision may have waited.
-func beginOf(s *state.Snapshot, incident *v1alpha1.Incident) time.Time {
-	isRecorded := incident.RestartTime.Time.Before(s.Now.Truncate(time.Second))
-	if ago := incident.RestartTime.Sub(incident.Time.Time); isRecorded && (ago < -time.Second || ago > clocksAgree) {
-		return incident.RestartTime.Time
-	}
-	return incident.Time.Time
-}
-
 // explainsFailure reports whether the loss explains a replica that failed at that time: it came first, or it is the loss of a node that
 // showed within the incident window.
 func explainsFailure(s *state.Snapshot, loss *v1alpha1.Failure, at time.Time) bool {
@@ -274,7 +258,7 @@ func causedBy(s *state.Snapshot, incident *v1alpha1.Incident, begun []Restart) *
 	}
 	for n := range begun {
 		isWhole := begun[n].Scope == v1alpha1.ScopeJob
-		missedIt := (isWhole || arePeers(s, begun[n].Role, incident.Role)) && explainsFailure(s, &begun[n].Failure, beginOf(s, incident))
+		missedIt := (isWhole || arePeers(s, begun[n].Role, incident.Role)) && explainsFailure(s, &begun[n].Failure, beganAt(s, incident))
 		if missedIt || isWhole && isPart(s, &begun[n], incident) {
 			return &begun[n]
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -71,43 +70,6 @@ func ofPod(s *state.Snapshot, p *state.Pod) v1alpha1.Failure {
 	readTable(&f)
 	f.Message = state.KeepEnd(f.Message)
 	return f
-}
-
-// brokeAt returns the earliest time at which the pod is known to have broken.
-func brokeAt(s *state.Snapshot, p *state.Pod) time.Time {
-	at := state.Earliest(p.Deleted, p.Disruption.Time)
-	if p.Exit != nil {
-		at = state.Earliest(at, endedAt(s, p))
-	} else {
-		at = state.Earliest(at, p.Finished, p.EndSeen)
-	}
-	if s.IsLost(p) {
-		at = state.Earliest(at, s.NodeOf(p).Since)
-	}
-	if at.IsZero() {
-		return s.Now
-	}
-	return at
-}
-
-// endedAt returns when the program ended by the clock of its node, or when the operator first saw the end if that clock is wrong. An operator that has
-// just begun saw all ends at once, and then the nodes' clocks are better.
-func endedAt(s *state.Snapshot, p *state.Pod) time.Time {
-	late := p.EndSeen.Sub(p.Exit.Time)
-	if p.EndSeen.IsZero() || s.FirstLook || late >= -time.Second && late <= clocksAgree {
-		return p.Exit.Time
-	}
-	return p.EndSeen
-}
-
-// SeenAt returns when the operator first saw the failed pod ended; zero if it has not.
-func SeenAt(s *state.Snapshot, f *v1alpha1.Failure) time.Time {
-	for _, pods := range [][]state.Pod{s.PodsOf(SlotOf(f)), s.Gone} {
-		if i := slices.IndexFunc(pods, func(p state.Pod) bool { return p.Name == f.Pod }); i >= 0 {
-			return pods[i].EndSeen
-		}
-	}
-	return time.Time{}
 }
 
 // Describe returns the failure as a clause: "worker-1 on gpu-3 lost its node (NodeLost: not ready for 15s)". WithMessage adds the program's

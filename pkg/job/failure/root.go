@@ -25,14 +25,8 @@ import (
 //	30 code 1 on a slow clock, seen at 32; 31 code 42, at 31  code 42      the silent end was seen later
 func First(s *state.Snapshot, ends []Restart) *Restart {
 	inOrder(ends)
-	first := earliest{Failure: ends[0].Failure, began: beginOf(s, &ends[0].Incident)}
-	first.isSilent = isSilent(&first.Failure) && !ReasonOf(first.Reason).IsOfTemplate
-	switch {
-	case first.isSilent && isAbort(&first.Failure):
-		first.began = first.began.Add(followsWithin)
-	case wordsOf(&first.Failure) >= lostEarly: // it followed what came before the operator saw its end, also if the clock of its node is behind
-		first.began = state.Latest(first.began, SeenAt(s, &first.Failure))
-	}
+	first := earliest{Failure: ends[0].Failure, isSilent: isSilent(&ends[0].Failure) && !ReasonOf(ends[0].Reason).IsOfTemplate}
+	first.followedBy = followedBy(s, &ends[0].Incident, first.isSilent)
 	for _, explains := range []func(*state.Snapshot, *earliest, *v1alpha1.Failure) bool{byLoss, byEviction, byMemory, byWords} {
 		if i := slices.IndexFunc(ends, func(end Restart) bool { return explains(s, &first, &end.Failure) }); i >= 0 {
 			return &ends[i]
@@ -44,19 +38,19 @@ func First(s *state.Snapshot, ends []Restart) *Restart {
 // earliest is the end that is first in order, unless another one explains it.
 type earliest struct {
 	v1alpha1.Failure
-	began time.Time
+	followedBy time.Time
 	// isSilent is whether it is an end of followers, and no words show of what.
 	isSilent bool
 }
 
 func byLoss(s *state.Snapshot, first *earliest, f *v1alpha1.Failure) bool {
-	return explainsFailure(s, f, first.began)
+	return explainsFailure(s, f, first.followedBy)
 }
 
 // byEviction: a busy kubelet reports an eviction after the exits of the ranks that followed. An error of its own followed nothing.
 func byEviction(_ *state.Snapshot, first *earliest, f *v1alpha1.Failure) bool {
 	mayFollow := IsOfProgram(&first.Failure) && hasFollowersCode(&first.Failure) && wordsOf(&first.Failure) >= noWords
-	return mayFollow && f.Reason == evicted && !f.Time.After(first.began.Add(clocksAgree))
+	return mayFollow && f.Reason == evicted && !f.Time.After(first.followedBy.Add(clocksAgree))
 }
 
 func byMemory(_ *state.Snapshot, first *earliest, f *v1alpha1.Failure) bool {

@@ -56,7 +56,7 @@ func stillStarting(s *state.Snapshot, incident *failure.Restart) *state.Replica 
 	})
 }
 
-// startsOn returns the pod's node and, once its kubelet has said why it does not run yet, the reason.
+// startsOn returns the pod's node and, once its kubelet reports why it does not run yet, the reason.
 func startsOn(pod *state.Pod) string {
 	if pod.Waiting.Reason == "" {
 		return pod.Node
@@ -85,17 +85,7 @@ func waitForPeers(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.T
 	if !isTeardown && !failure.MayBeFollower(f) {
 		return nil, time.Time{}
 	}
-	return holdUntil(s, exitedAt(s, f).Add(gatherFor+failure.LateCulprit(f)), f, "the job waits a moment for the exits of its peers.")
-}
-
-// exitedAt returns the second in which the failed replica exited by the clock of its node, or, if that is not one of the last seconds before the
-// operator saw the exit, when it saw it: the clock is wrong, or the kubelet late.
-func exitedAt(s *state.Snapshot, f *v1alpha1.Failure) time.Time {
-	at, seen := f.Time.Truncate(time.Second), failure.SeenAt(s, f)
-	if !seen.IsZero() && (at.After(seen) || at.Before(seen.Add(-gatherFor))) {
-		return seen
-	}
-	return at
+	return holdUntil(s, failure.AwaitedFrom(s, f, gatherFor).Add(gatherFor+failure.LateCulprit(f)), f, "the job waits a moment for the exits of its peers.")
 }
 
 // hasPeer reports whether a replica runs or starts on another node whose end would explain the end of a rank: another rank of a collective, or a
@@ -141,7 +131,7 @@ func waitForLoss(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.Ti
 	if ruling.Kind != Fail || f == nil || f.Cause != v1alpha1.CauseHang && !failure.MayHaveFollowed(s, f) || !hasPeer(s, f.Node) {
 		return nil, time.Time{}
 	}
-	until = exitedAt(s, f).Add(state.IncidentWindow(&s.Job.Spec))
+	until = failure.AwaitedFrom(s, f, gatherFor).Add(state.IncidentWindow(&s.Job.Spec))
 	return holdUntil(s, until, f, fmt.Sprintf("the job fails at %s UTC unless the loss of a node explains it.", until.UTC().Format(time.TimeOnly)))
 }
 
