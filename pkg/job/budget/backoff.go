@@ -106,7 +106,7 @@ func CalmSlots(s *state.Snapshot) (calm, settled []state.Slot) {
 // not interrupt that time. A job that was suspended may have been mended, and begins a new row.
 func JobRestartsInRow(s *state.Snapshot) int32 {
 	since := state.RunningSince(s.Job)
-	if s.Is(v1alpha1.ConditionSuspended) || !since.IsZero() && s.Now.Sub(since) >= calmAfter {
+	if s.IsSuspended() || !since.IsZero() && s.Now.Sub(since) >= calmAfter {
 		return 0
 	}
 	return s.Job.Status.Memory.RestartsInRow

@@ -41,7 +41,7 @@ func setLostSeconds(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *poli
 	switch {
 	case meta.IsStatusConditionTrue(was.Conditions, v1alpha1.ConditionQueued):
 		lost.Queue += passed
-	case was.StartTime == nil || meta.IsStatusConditionTrue(was.Conditions, v1alpha1.ConditionSuspended):
+	case was.StartTime == nil || s.IsSuspended():
 	case s.Is(v1alpha1.ConditionRunning):
 		if was.Memory.RedoStep > 0 {
 			lost.Redone += passed

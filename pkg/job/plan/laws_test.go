@@ -87,7 +87,7 @@ func checkRequest(t *rapid.T, s *state.Snapshot, p *plan.Plan) {
 
 // checkQuota: a job of a queue does not begin or resume before its admission. A deleted job that holds quota ends every pod, and creates none.
 func checkQuota(t *rapid.T, s *state.Snapshot, p *plan.Plan) {
-	begins := s.Job.Status.StartTime == nil || s.Is(v1alpha1.ConditionSuspended)
+	begins := s.Job.Status.StartTime == nil || s.IsSuspended()
 	if begins && s.Job.Labels[v1alpha1.LabelQueue] != "" && len(s.Job.Finalizers) == 0 && newPods(p.Steps) > 0 {
 		t.Fatalf("no queue has admitted the job: %v", lines(p.Steps))
 	}
@@ -235,7 +235,7 @@ func checkNamed(t *rapid.T, s *state.Snapshot) {
 		messages += c.Message + "\n"
 	}
 	var ending []string
-	waits := later.Is(v1alpha1.ConditionSuspended) && !later.Job.Spec.IsSuspended()
+	waits := later.IsSuspended() && !later.Job.Spec.IsSuspended()
 	for i := range later.Pods {
 		p := &later.Pods[i]
 		if !p.Deleted.IsZero() && p.CanRun() && !later.IsLost(p) {
@@ -252,7 +252,7 @@ func checkNamed(t *rapid.T, s *state.Snapshot) {
 
 // checkSuspended: a suspended job ends every process of its pods.
 func checkSuspended(t *rapid.T, s *state.Snapshot) {
-	if !s.Is(v1alpha1.ConditionSuspended) || s.IsFinished() {
+	if !s.IsSuspended() || s.IsFinished() {
 		return
 	}
 	deleted := map[string]bool{}

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
@@ -42,14 +41,14 @@ func lingering(s *state.Snapshot) []linger {
 		}
 	}
 	add(s.Pods, func(s *state.Snapshot, p *state.Pod) bool { // of its own pods it awaits none on a lost node
-		return s.MayAct(p) && !s.IsLost(p) && (s.IsPast(p) || isResting(s))
+		return s.MayAct(p) && !s.IsLost(p) && (s.IsPast(p) || s.IsResting())
 	})
 	add(s.Former, func(*state.Snapshot, *state.Pod) bool { return true }) // each holds a name, also once it has ended
 	if slices.ContainsFunc(s.Pods, func(p state.Pod) bool { return s.MayAct(&p) }) {
 		return all // a group goes after its pods
 	}
 	for i := range s.Gang.Groups {
-		if g := &s.Gang.Groups[i]; g.IsGoing() && (isResting(s) || s.IsGang() && g == s.PresentGroup()) {
+		if g := &s.Gang.Groups[i]; g.IsGoing() && (s.IsResting() || s.IsGang() && g == s.PresentGroup()) {
 			all = append(all, linger{
 				what: fmt.Sprintf("The pod group %s of %s", g.Name, g.Scheduler), since: g.Deleted, endsBy: g.Deleted,
 				remedy: fmt.Sprintf("Its metadata.finalizers show which controller keeps it: kubectl get podgroups --namespace %s %s -o yaml", s.Job.Namespace, g.Name),
@@ -57,11 +56,6 @@ func lingering(s *state.Snapshot) []linger {
 		}
 	}
 	return all
-}
-
-// isResting reports whether the job is suspended, must be, or still has pods from before its suspension.
-func isResting(s *state.Snapshot) bool {
-	return s.Job.Spec.IsSuspended() || s.Is(v1alpha1.ConditionSuspended)
 }
 
 func lingerOf(s *state.Snapshot, p *state.Pod) linger {

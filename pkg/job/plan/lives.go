@@ -24,7 +24,7 @@ func remember(s *state.Snapshot, memory state.Memory, v *policy.Verdict) {
 		}
 		// its pod was deleted before it ran, or had a node and is gone: its process may have begun
 		isOverUnseen := r.State == state.Ending || r.State == state.Missing && r.Last != nil
-		if v.GoesOn() && !isResting(s) && isOverUnseen {
+		if v.GoesOn() && !s.IsResting() && isOverUnseen {
 			m.Replace(r.Slot.Index)
 		}
 	}
@@ -97,7 +97,7 @@ func beginLives(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory stat
 // leavesSuspension reports whether the verdict ends a suspension: the job continues, restarts or fails. A job that succeeds has no next
 // lives: its replicas keep what they reached.
 func leavesSuspension(s *state.Snapshot, v *policy.Verdict) bool {
-	return s.Is(v1alpha1.ConditionSuspended) && v.Kind != policy.Suspend && v.Kind != policy.Succeed
+	return s.IsSuspended() && v.Kind != policy.Suspend && v.Kind != policy.Succeed
 }
 
 // resume gives each replica its next life. A stale cache therefore cannot mistake a pod from before the suspension for a new one. A job

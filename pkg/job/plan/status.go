@@ -80,9 +80,14 @@ func setShape(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Ver
 // setRestartMethod records the method of the next whole-job restart when all pods of an attempt are created: the first time,
 // after a suspension, and with each attempt. All pods of an attempt use one method, whatever the spec becomes.
 func setRestartMethod(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
-	if next.Memory.RestartMethod == "" || v.Kind == policy.Suspend || s.Is(v1alpha1.ConditionSuspended) || next.Attempt != s.Job.Status.Attempt {
+	if next.Memory.RestartMethod == "" || !isSameAttempt(s, next, v) {
 		next.Memory.RestartMethod = state.MethodOf(&s.Job.Spec)
 	}
+}
+
+// isSameAttempt reports whether the attempt goes on: neither a suspension nor a restart of the whole job ends its pods.
+func isSameAttempt(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) bool {
+	return v.Kind != policy.Suspend && !s.IsSuspended() && next.Attempt == s.Job.Status.Attempt
 }
 
 // answerRequest records a restart request as done: the job was only just submitted, is suspended or restarts, the named replica gets
@@ -116,8 +121,7 @@ func endBackOff(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory stat
 // setFirstPod records when the first pod of the attempt was created, once. A job that resumes may still show pods from before.
 func setFirstPod(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Verdict) {
 	next.Memory.FirstPodTime = nil
-	first, _ := s.FirstCreated()
-	if isSame := v.Kind != policy.Suspend && !s.Is(v1alpha1.ConditionSuspended) && next.Attempt == s.Job.Status.Attempt; isSame && !first.IsZero() {
+	if first, _ := s.FirstCreated(); isSameAttempt(s, next, v) && !first.IsZero() {
 		next.Memory.FirstPodTime = &metav1.Time{Time: first.Truncate(time.Second)}
 	}
 }
@@ -179,7 +183,7 @@ func setTimes(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *policy.Ver
 	if next.StartTime == nil && v.Kind != policy.Suspend {
 		next.StartTime = &now
 	}
-	if meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionSuspended) && v.Kind != policy.Suspend {
+	if s.IsSuspended() && v.Kind != policy.Suspend {
 		next.SuspendedSeconds = int64(state.SuspendedFor(&s.Job.Status, s.Now).Seconds())
 	}
 	if v.Kind == policy.Succeed || v.Kind == policy.Fail {

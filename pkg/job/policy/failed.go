@@ -12,7 +12,7 @@ import (
 
 // failed rules because replicas have broken: they restart, or the job fails.
 func failed(s *state.Snapshot) (*Ruling, time.Time) {
-	if s.Is(v1alpha1.ConditionSuspended) { // the remaining pods are from before the suspension, on lost nodes; the next lives replace them
+	if s.IsSuspended() { // the remaining pods are from before the suspension, on lost nodes; the next lives replace them
 		return nil, time.Time{}
 	}
 	if fatal := failure.FatalEvidence(s); fatal != nil {

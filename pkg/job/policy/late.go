@@ -12,7 +12,7 @@ import (
 // late rules because an attempt has failed to start: not all its replicas run in time.
 func late(s *state.Snapshot) (*Ruling, time.Time) {
 	missing := blocksRunning(s)
-	if missing == nil || s.Is(v1alpha1.ConditionRunning) || s.Is(v1alpha1.ConditionSuspended) {
+	if missing == nil || s.Is(v1alpha1.ConditionRunning) || s.IsSuspended() {
 		return nil, time.Time{}
 	}
 	deadline := startupDeadline(s)

@@ -22,7 +22,7 @@ func requested(s *state.Snapshot) (*Ruling, time.Time) {
 	}
 	// a life that ends otherwise answers it
 	canEnd := []state.State{state.Pending, state.Starting, state.Running, state.GivenUp}
-	if r := request.Replica; r != nil && (s.Is(v1alpha1.ConditionSuspended) || !slices.Contains(canEnd, r.State)) {
+	if r := request.Replica; r != nil && (s.IsSuspended() || !slices.Contains(canEnd, r.State)) {
 		return nil, time.Time{}
 	}
 	incident := requestedIncident(s, request)

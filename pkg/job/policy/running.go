@@ -10,7 +10,7 @@ import (
 // not need do not count. A suspended collective runs none: when it resumes, a rank that has succeeded runs again.
 func blocksRunning(s *state.Snapshot) *state.Replica {
 	return firstRequiredWithout(s, func(r *state.Replica) bool {
-		return isUp(r) && (!s.Is(v1alpha1.ConditionSuspended) || !state.IsMember(&s.Job.Spec, r.Slot.Role))
+		return isUp(r) && (!s.IsSuspended() || !state.IsMember(&s.Job.Spec, r.Slot.Role))
 	})
 }
 

@@ -16,7 +16,7 @@ const strandedAfter = 30 * time.Second
 // scheduler moves no pod that has a node, so the job would wait for ever beside a domain with room for all of it. New pods and a
 // new group let the scheduler choose again. A job that already runs continues without the replica instead.
 func stranded(s *state.Snapshot) (*Ruling, time.Time) {
-	if !state.RequiresDomain(&s.Job.Spec) || s.Is(v1alpha1.ConditionRunning) || s.Is(v1alpha1.ConditionSuspended) {
+	if !state.RequiresDomain(&s.Job.Spec) || s.Is(v1alpha1.ConditionRunning) || s.IsSuspended() {
 		return nil, time.Time{}
 	}
 	for r := range s.Replicas() {

@@ -10,7 +10,7 @@ import (
 // restartsWithoutProgress returns the number of restarts that count as stuck since the last newer step. A job that was suspended may have been
 // mended, and begins a new row.
 func restartsWithoutProgress(s *state.Snapshot) int32 {
-	if s.Is(v1alpha1.ConditionSuspended) || s.Progress.Step > s.RecordedStep() {
+	if s.IsSuspended() || s.Progress.Step > s.RecordedStep() {
 		return 0
 	}
 	return s.Job.Status.Memory.RestartsWithoutProgress

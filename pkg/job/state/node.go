@@ -69,7 +69,7 @@ func (s *Snapshot) IsSurelyLost(p *Pod) bool { return s.IsLost(p) && !s.NodeOf(p
 // nodesAwaited returns the nodes, sorted, with pods of the job for which a restart waits: pods of past lives that can still act, or, if a replica
 // is broken or the report of rank 0 is late, all pods.
 func (s *Snapshot) nodesAwaited() []string {
-	if s.IsFinished() || s.Job.Spec.IsSuspended() || s.Is(v1alpha1.ConditionSuspended) || !s.Job.DeletionTimestamp.IsZero() {
+	if s.IsFinished() || s.IsResting() || !s.Job.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	isBroken := s.Progress.IsLate || s.Any((*Replica).IsBroken)

@@ -261,7 +261,7 @@ func (s *Snapshot) IsStale() bool { return s.LaterPod() != nil }
 // LaterPod returns a pod that shows that the job we read is older than its pods: it is of a later life, or it exists although the job, as
 // read, has never started or is suspended. It returns nil if there is none.
 func (s *Snapshot) LaterPod() *Pod {
-	started, rests, number := s.Job.Status.StartTime != nil, s.Is(v1alpha1.ConditionSuspended), LifeNumber(&s.Job.Status)
+	started, rests, number := s.Job.Status.StartTime != nil, s.IsSuspended(), LifeNumber(&s.Job.Status)
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		if !started || s.Life(p.Slot).Before(p.Life) || rests && number < p.Number {
@@ -276,8 +276,14 @@ func (s *Snapshot) Is(condition string) bool {
 	return meta.IsStatusConditionTrue(s.Job.Status.Conditions, condition)
 }
 
+// IsSuspended reports whether the job is suspended, or still has pods from before its suspension.
+func (s *Snapshot) IsSuspended() bool { return s.Is(v1alpha1.ConditionSuspended) }
+
+// IsResting reports whether the job is suspended, or must be.
+func (s *Snapshot) IsResting() bool { return s.Job.Spec.IsSuspended() || s.IsSuspended() }
+
 // isUnderWay reports whether the job is neither finished nor suspended.
-func (s *Snapshot) isUnderWay() bool { return !s.IsFinished() && !s.Is(v1alpha1.ConditionSuspended) }
+func (s *Snapshot) isUnderWay() bool { return !s.IsFinished() && !s.IsSuspended() }
 
 // IsFinished reports whether the job has its verdict, which is final.
 func (s *Snapshot) IsFinished() bool { return s.Is(v1alpha1.ConditionFinished) }
