@@ -19,12 +19,12 @@ const (
 	leastWait = time.Second
 )
 
-// Backoff returns how many restarts in a row the incident makes, and the time, in whole seconds, from which its lives may begin: now for
+// Backoff returns how many restarts in a row this one makes, and the time, in whole seconds, from which its lives may begin: now for
 // the first restart in a row.
-func Backoff(s *state.Snapshot, incident *failure.Restart) (inRow int32, next time.Time) {
-	inRow = restartsInRow(s, incident) + 1
+func Backoff(s *state.Snapshot, restart *failure.Restart) (inRow int32, next time.Time) {
+	inRow = restartsInRow(s, restart) + 1
 	recovery := s.Job.Spec.Recovery
-	if !failure.IsFailure(incident.Cause) {
+	if !failure.IsFailure(restart.Cause) {
 		recovery.BackoffSeconds = ptr.To[int32](0)
 	}
 	next = s.Now.Add(waitBefore(&recovery, inRow))
@@ -52,25 +52,25 @@ func waitBefore(recovery *v1alpha1.Recovery, n int32) time.Duration {
 	return min(wait, limit)
 }
 
-// restartsInRow returns how many restarts in a row came before the incident: of the replica, of the role's replica with the most, or of the
+// restartsInRow returns how many restarts in a row came before this one: of the replica, of the role's replica with the most, or of the
 // whole job.
-func restartsInRow(s *state.Snapshot, incident *failure.Restart) int32 {
-	if incident.Scope == v1alpha1.ScopeJob {
+func restartsInRow(s *state.Snapshot, restart *failure.Restart) int32 {
+	if restart.Scope == v1alpha1.ScopeJob {
 		return JobRestartsInRow(s)
 	}
-	inRow := s.Memory[incident.Role].RestartsInRow
+	inRow := s.Memory[restart.Role].RestartsInRow
 	of := func(slot state.Slot) int32 {
 		if !s.InRange(slot) || isCalm(s, slot) {
 			return 0
 		}
 		return int32(inRow[slot.Index])
 	}
-	if incident.Scope == v1alpha1.ScopeReplica {
-		return of(failure.SlotOf(&incident.Failure))
+	if restart.Scope == v1alpha1.ScopeReplica {
+		return of(failure.SlotOf(&restart.Failure))
 	}
 	var most int32
 	for index := range inRow {
-		most = max(most, of(state.Slot{Role: incident.Role, Index: index}))
+		most = max(most, of(state.Slot{Role: restart.Role, Index: index}))
 	}
 	return most
 }

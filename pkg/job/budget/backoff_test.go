@@ -22,8 +22,8 @@ func of(index int32, cause v1alpha1.Cause, scope v1alpha1.RestartScope) *failure
 }
 
 // waits returns for how long the restart for the incident waits.
-func waits(s *state.Snapshot, incident *failure.Restart) time.Duration {
-	_, next := budget.Backoff(s, incident)
+func waits(s *state.Snapshot, restart *failure.Restart) time.Duration {
+	_, next := budget.Backoff(s, restart)
 	return next.Sub(s.Now)
 }
 
@@ -81,10 +81,10 @@ func TestAWaitIsNotCutShortByRounding(t *testing.T) {
 func TestTheBackOffIsThatOfTheReplicasThatRestart(t *testing.T) {
 	own, whole := builder.OwnRestartsInRow(4, 50*second), builder.RestartsInRow(7)
 	for name, c := range map[string]struct {
-		job      builder.JobOption
-		incident *failure.Restart
-		now      time.Duration
-		want     time.Duration
+		job     builder.JobOption
+		restart *failure.Restart
+		now     time.Duration
+		want    time.Duration
 	}{
 		"of a replica in its fifth restart in a row":              {own, of(1, v1alpha1.CauseRetryable, v1alpha1.ScopeReplica), 60 * second, 40 * second},
 		"of that replica, a second before it ran for ten minutes": {own, of(1, v1alpha1.CauseRetryable, v1alpha1.ScopeReplica), 649 * second, 40 * second},
@@ -95,7 +95,7 @@ func TestTheBackOffIsThatOfTheReplicasThatRestart(t *testing.T) {
 		"of a role, all of which wait as long as the worst":       {own, of(2, v1alpha1.CauseRetryable, v1alpha1.ScopeRole), 60 * second, 40 * second},
 		"of a replica that the job does not have any longer":      {own, of(9, v1alpha1.CauseRetryable, v1alpha1.ScopeReplica), 60 * second, 0},
 	} {
-		if got := waits(builder.Snapshot(builder.Job("j", builder.Workers(3), c.job), builder.Now(c.now)), c.incident); got != c.want {
+		if got := waits(builder.Snapshot(builder.Job("j", builder.Workers(3), c.job), builder.Now(c.now)), c.restart); got != c.want {
 			t.Errorf("the restart %s waits %v, want %v", name, got, c.want)
 		}
 	}

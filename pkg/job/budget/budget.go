@@ -14,15 +14,15 @@ import (
 )
 
 // Of returns the budget that the restart counts against; empty for none.
-func Of(spec *v1alpha1.TrainingJobSpec, incident *failure.Restart) v1alpha1.BudgetName {
-	switch isApart := failure.IsApart(spec, incident.Role); {
-	case !failure.IsFailure(incident.Cause), incident.Joins != nil:
+func Of(spec *v1alpha1.TrainingJobSpec, restart *failure.Restart) v1alpha1.BudgetName {
+	switch isApart := failure.IsApart(spec, restart.Role); {
+	case !failure.IsFailure(restart.Cause), restart.Joins != nil:
 		return ""
-	case incident.Charged:
-		return budgetOfCause(incident.Cause)
-	case incident.RuleMade && !isApart:
+	case restart.Charged:
+		return budgetOfCause(restart.Cause)
+	case restart.RuleMade && !isApart:
 		return v1alpha1.BudgetRuleMadeLosses
-	case isApart && !failure.IsLoss(incident.Cause):
+	case isApart && !failure.IsLoss(restart.Cause):
 		return v1alpha1.BudgetEvaluatorRestarts
 	default:
 		return ""
@@ -103,18 +103,18 @@ func NextEnd(s *state.Snapshot) time.Time {
 	return next
 }
 
-// Number returns which restart within its budget the incident is, without those that it explains; 0 if no budget counts it.
-func Number(s *state.Snapshot, incident *failure.Restart) (n int32) {
-	if begun := []failure.Restart{*incident}; Of(&s.Job.Spec, incident) != "" {
+// Number returns which restart within its budget it is, without those that it explains; 0 if no budget counts it.
+func Number(s *state.Snapshot, restart *failure.Restart) (n int32) {
+	if begun := []failure.Restart{*restart}; Of(&s.Job.Spec, restart) != "" {
 		charges := Charge(s, failure.Explain(s, begun), begun)
-		at := slices.IndexFunc(charges, func(c v1alpha1.Charges) bool { return c.Name == Of(&s.Job.Spec, incident) })
+		at := slices.IndexFunc(charges, func(c v1alpha1.Charges) bool { return c.Name == Of(&s.Job.Spec, restart) })
 		n = int32(len(charges[at].Times))
 	}
 	return n
 }
 
-// Charge returns the charges of all budgets: the amendments refund charges or move them to another budget, and the incidents add theirs.
-func Charge(s *state.Snapshot, amendments []failure.Amendment, incidents []failure.Restart) []v1alpha1.Charges {
+// Charge returns the charges of all budgets: the amendments refund charges or move them to another budget, and the restarts add theirs.
+func Charge(s *state.Snapshot, amendments []failure.Amendment, restarts []failure.Restart) []v1alpha1.Charges {
 	var charges []v1alpha1.Charges
 	for _, name := range v1alpha1.BudgetNames {
 		times := Used(s.Job, name, s.Now)
@@ -127,8 +127,8 @@ func Charge(s *state.Snapshot, amendments []failure.Amendment, incidents []failu
 				times = append(times, a.Is.RestartTime)
 			}
 		}
-		for i := range incidents {
-			if Of(&s.Job.Spec, &incidents[i]) == name {
+		for i := range restarts {
+			if Of(&s.Job.Spec, &restarts[i]) == name {
 				times = append(times, metav1.NewTime(s.Now.Truncate(time.Second)))
 			}
 		}

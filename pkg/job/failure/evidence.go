@@ -40,14 +40,14 @@ func Explain(s *state.Snapshot, begun []Restart) []Amendment {
 		is := was
 		is.Explained = true
 		ruleMade, besides := false, ""
-		incident, cause := evidence(s, &was), causedBy(s, &was, begun)
+		first, cause := evidence(s, &was), causedBy(s, &was, begun)
 		switch node, isUnhealthy := becameUnhealthy(s, &was); {
-		case incident != nil && !IsFatal(*incident):
-			is.Failure, is.Charged, ruleMade = incident.Failure, was.Charged && incident.Charged, incident.RuleMade
+		case first != nil && !IsFatal(*first):
+			is.Failure, is.Charged, ruleMade = first.Failure, was.Charged && first.Charged, first.RuleMade
 		case cause != nil:
 			is.Charged = false
 			besides = fmt.Sprintf(", as part of the incident of %s", SlotOf(&cause.Failure))
-		case incident == nil && isUnhealthy:
+		case first == nil && isUnhealthy:
 			is.Charged = false
 			besides = fmt.Sprintf(", and %s is unhealthy (%s)", node.Name, state.Quote(node.Unhealthy.Message))
 		default:
@@ -84,8 +84,8 @@ func FatalEvidence(s *state.Snapshot) *Restart {
 	if len(s.Job.Status.Incidents) == 0 {
 		return nil
 	}
-	if incident := evidence(s, &s.Job.Status.Incidents[0]); incident != nil && IsFatal(*incident) && wordsOf(&incident.Failure) < lostEarly {
-		return incident
+	if first := evidence(s, &s.Job.Status.Incidents[0]); first != nil && IsFatal(*first) && wordsOf(&first.Failure) < lostEarly {
+		return first
 	}
 	return nil
 }

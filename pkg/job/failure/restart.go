@@ -33,13 +33,13 @@ type Restart struct {
 
 // NewRestart returns the restart for a failure, after recovery.rules. p is the pod that broke; nil if it is gone, or if no pod broke.
 func NewRestart(s *state.Snapshot, f v1alpha1.Failure, scope v1alpha1.RestartScope, p *state.Pod) Restart {
-	incident := Restart{Incident: v1alpha1.Incident{Failure: f, Scope: scope, RestartTime: metav1.NewTime(s.Now.Truncate(time.Second))}}
+	restart := Restart{Incident: v1alpha1.Incident{Failure: f, Scope: scope, RestartTime: metav1.NewTime(s.Now.Truncate(time.Second))}}
 	if IsFailure(f.Cause) {
-		applyRule(s.Job, &incident, p)
+		applyRule(s.Job, &restart, p)
 	}
 	// a lost pod is not the job's fault, and a role that the training does not need must not use up its budget
-	incident.Charged = IsFailure(incident.Cause) && !IsLoss(incident.Cause) && !IsApart(&s.Job.Spec, f.Role) && !waitedInVain(s, &f)
-	return incident
+	restart.Charged = IsFailure(restart.Cause) && !IsLoss(restart.Cause) && !IsApart(&s.Job.Spec, f.Role) && !waitedInVain(s, &f)
+	return restart
 }
 
 // waitedInVain reports whether a rank of a collective has ended by itself while another one has never run in this attempt, and has no node or no pod, because
@@ -68,7 +68,7 @@ func At(s *state.Snapshot, r *state.Replica, cause v1alpha1.Cause, reason, messa
 }
 
 // IsFatal reports whether a restart cannot mend the failure.
-func IsFatal(incident Restart) bool { return incident.Cause == v1alpha1.CauseFatal }
+func IsFatal(restart Restart) bool { return restart.Cause == v1alpha1.CauseFatal }
 
 // matches reports whether every matcher that the rule sets has one of the failure's values. How the containers of a pod ended does not matter
 // if a node, a controller or a user ended the pod.
@@ -98,16 +98,16 @@ func RuleText(job *v1alpha1.TrainingJob, n int) string {
 	return text
 }
 
-// applyRule sets the incident's cause and scope by the first of recovery.rules that matches. p is the pod that broke; nil if it is gone.
-func applyRule(job *v1alpha1.TrainingJob, incident *Restart, p *state.Pod) {
-	n := slices.IndexFunc(job.Spec.Recovery.Rules, func(r v1alpha1.RecoveryRule) bool { return matches(&r, &incident.Failure, p) })
+// applyRule sets the restart's cause and scope by the first of recovery.rules that matches. p is the pod that broke; nil if it is gone.
+func applyRule(job *v1alpha1.TrainingJob, restart *Restart, p *state.Pod) {
+	n := slices.IndexFunc(job.Spec.Recovery.Rules, func(r v1alpha1.RecoveryRule) bool { return matches(&r, &restart.Failure, p) })
 	if n < 0 {
 		return
 	}
-	r, wasLoss := &job.Spec.Recovery.Rules[n], IsLoss(incident.Cause)
+	r, wasLoss := &job.Spec.Recovery.Rules[n], IsLoss(restart.Cause)
 	if r.Cause == v1alpha1.CauseFatal {
-		incident.FailedBy = &n
+		restart.FailedBy = &n
 	}
-	incident.Cause, incident.Scope = cmp.Or(r.Cause, incident.Cause), cmp.Or(r.Scope, incident.Scope)
-	incident.RuleMade = IsLoss(incident.Cause) && !wasLoss
+	restart.Cause, restart.Scope = cmp.Or(r.Cause, restart.Cause), cmp.Or(r.Scope, restart.Scope)
+	restart.RuleMade = IsLoss(restart.Cause) && !wasLoss
 }

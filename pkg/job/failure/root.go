@@ -170,13 +170,13 @@ func ExitCode(f *v1alpha1.Failure) int32 {
 // Restarts returns the restarts for the failures, which are sorted by inOrder. One failure of scope Job restarts the whole job, once. One of
 // scope Role restarts its role, once. Else each failed replica restarts by itself. Those that end together are one incident.
 func Restarts(s *state.Snapshot, broken []Restart) []Restart {
-	isWhole := func(incident Restart) bool { return incident.Scope == v1alpha1.ScopeJob }
+	isWhole := func(restart Restart) bool { return restart.Scope == v1alpha1.ScopeJob }
 	if i := slices.IndexFunc(broken, isWhole); i >= 0 {
 		// a fatal exit of an independent replica before it is no consequence of this failure
 		if apart := slices.IndexFunc(broken[:i], IsFatal); apart >= 0 {
 			return broken[apart : apart+1]
 		}
-		first := First(s, slices.DeleteFunc(slices.Clone(broken), func(incident Restart) bool { return !isWhole(incident) }))
+		first := First(s, slices.DeleteFunc(slices.Clone(broken), func(restart Restart) bool { return !isWhole(restart) }))
 		first.Alike = alike(broken, &first.Failure)
 		if known := Latest(s, first); known != nil && IsLoss(known.Cause) && s.Job.Spec.Elastic != nil { // it missed a peer
 			first.Charged = false
@@ -185,10 +185,10 @@ func Restarts(s *state.Snapshot, broken []Restart) []Restart {
 	}
 	var apart []Restart
 	for n := range broken {
-		incident := &broken[n]
-		ofItsRole := slices.IndexFunc(broken, func(other Restart) bool { return other.Role == incident.Role && other.Scope == v1alpha1.ScopeRole })
-		if ofItsRole < 0 || ofItsRole == n || IsFatal(*incident) {
-			apart = append(apart, *incident)
+		restart := &broken[n]
+		ofItsRole := slices.IndexFunc(broken, func(other Restart) bool { return other.Role == restart.Role && other.Scope == v1alpha1.ScopeRole })
+		if ofItsRole < 0 || ofItsRole == n || IsFatal(*restart) {
+			apart = append(apart, *restart)
 		}
 	}
 	join(s, apart)

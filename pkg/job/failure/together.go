@@ -26,22 +26,22 @@ const togetherFor = 5*time.Second + reportedWithin
 // stay apart, because each can show another broken node.
 func join(s *state.Snapshot, apart []Restart) {
 	for n := range apart {
-		incident := &apart[n]
-		first := slices.IndexFunc(apart[:n], func(before Restart) bool { return before.Joins == nil && isOneIncident(s, &before, incident) })
+		restart := &apart[n]
+		first := slices.IndexFunc(apart[:n], func(before Restart) bool { return before.Joins == nil && isOneIncident(s, &before, restart) })
 		if first < 0 { // a loss can show later than what followed it
 			first = slices.IndexFunc(apart, func(loss Restart) bool {
-				return missedIt(s, &loss, incident) && explainsFailure(s, &loss.Failure, incident.Time.Time)
+				return missedIt(s, &loss, restart) && explainsFailure(s, &loss.Failure, restart.Time.Time)
 			})
 		}
-		if incident.Joins = Latest(s, incident); incident.Joins == nil && first >= 0 {
-			incident.Joins = &apart[first].Incident
+		if restart.Joins = Latest(s, restart); restart.Joins == nil && first >= 0 {
+			restart.Joins = &apart[first].Incident
 		}
 	}
 	for n := range apart {
-		incident := &apart[n]
-		incident.Charged = incident.Charged && incident.Joins == nil
-		if Joined(apart, &incident.Incident) > 0 {
-			incident.Alike = alike(apart, &incident.Failure)
+		restart := &apart[n]
+		restart.Charged = restart.Charged && restart.Joins == nil
+		if Joined(apart, &restart.Incident) > 0 {
+			restart.Alike = alike(apart, &restart.Failure)
 		}
 	}
 }
@@ -65,9 +65,9 @@ func arePeers(s *state.Snapshot, a, b v1alpha1.Role) bool {
 }
 
 // Latest returns the incident of the last few seconds that contains the end; nil if the status has none.
-func Latest(s *state.Snapshot, incident *Restart) *v1alpha1.Incident {
+func Latest(s *state.Snapshot, restart *Restart) *v1alpha1.Incident {
 	for n := range s.Job.Status.Incidents {
-		if known := &s.Job.Status.Incidents[n]; isPart(s, incident, known) {
+		if known := &s.Job.Status.Incidents[n]; isPart(s, restart, known) {
 			return known
 		}
 	}

@@ -33,8 +33,8 @@ func whyAbsent(s *state.Snapshot, r *state.Replica) (reason, message string) {
 	case why.Reason != "":
 		return why.Reason, state.KeepBeginning(r.Slot.String() + ": " + why.Reason + ": " + why.Message)
 	case r.State == state.GivenUp && cmp.Or(r.Pod, r.Last) != nil:
-		incident := failure.RestartOf(s, r)
-		return v1alpha1.EventReplicaGivenUp, state.KeepBeginning(failure.Describe(&incident.Failure) + " and is not run again in this attempt.")
+		restart := failure.RestartOf(s, r)
+		return v1alpha1.EventReplicaGivenUp, state.KeepBeginning(failure.Describe(&restart.Failure) + " and is not run again in this attempt.")
 	case r.State == state.GivenUp:
 		return v1alpha1.EventReplicaGivenUp, r.Slot.String() + " has failed and is not run again in this attempt."
 	case r.Pod == nil && s.Now.Before(next):

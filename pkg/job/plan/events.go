@@ -76,22 +76,22 @@ func ceasedToBe(was, next *v1alpha1.TrainingJobStatus) []Event {
 	return list
 }
 
-func restartEvent(incidents []failure.Restart) Event {
-	reason, message := v1alpha1.EventReplicaRestarting, incidents[0].Sentence
-	if incidents[0].Scope == v1alpha1.ScopeJob {
+func restartEvent(restarts []failure.Restart) Event {
+	reason, message := v1alpha1.EventReplicaRestarting, restarts[0].Sentence
+	if restarts[0].Scope == v1alpha1.ScopeJob {
 		reason = v1alpha1.EventRestarting
 	}
 	var others []state.Slot
-	for i := range incidents[1:] {
-		others = append(others, failure.SlotOf(&incidents[1+i].Failure))
+	for i := range restarts[1:] {
+		others = append(others, failure.SlotOf(&restarts[1+i].Failure))
 	}
 	if len(others) > 0 {
 		message += " Also restarting: " + names(others) + "."
 	}
-	if !failure.IsFailure(incidents[0].Cause) {
-		return normal(reason, string(incidents[0].Scope), message)
+	if !failure.IsFailure(restarts[0].Cause) {
+		return normal(reason, string(restarts[0].Scope), message)
 	}
-	return warn(reason, string(incidents[0].Scope), message)
+	return warn(reason, string(restarts[0].Scope), message)
 }
 
 // givenUp returns the Event of replicas that failed for good while the job goes on.

@@ -83,14 +83,14 @@ func beginLives(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory stat
 		forgetStarts(memory)
 	}
 	for n := range v.Restarts {
-		incident := &v.Restarts[n]
-		if incident.Joins == nil {
+		restart := &v.Restarts[n]
+		if restart.Joins == nil {
 			next.Restarts++
-			role := next.ReplicaStatuses[incident.Role]
+			role := next.ReplicaStatuses[restart.Role]
 			role.Restarts++
-			next.ReplicaStatuses[incident.Role] = role
+			next.ReplicaStatuses[restart.Role] = role
 		}
-		giveNextLives(s, next, memory, incident)
+		giveNextLives(s, next, memory, restart)
 	}
 }
 
@@ -135,26 +135,26 @@ func resume(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Me
 }
 
 // giveNextLives gives the next life to a replica, to all replicas of a role that have not succeeded, or to the whole job.
-func giveNextLives(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory, incident *failure.Restart) {
-	role := memory[incident.Role]
-	switch incident.Scope {
+func giveNextLives(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, memory state.Memory, restart *failure.Restart) {
+	role := memory[restart.Role]
+	switch restart.Scope {
 	case v1alpha1.ScopeReplica:
-		role.Replace(int(incident.Index))
-		role.HoldBack(int(incident.Index), int(incident.InRow), incident.NextStart)
+		role.Replace(int(restart.Index))
+		role.HoldBack(int(restart.Index), int(restart.InRow), restart.NextStart)
 	case v1alpha1.ScopeRole:
-		for index := range int(s.Job.Spec.Replicas(incident.Role)) {
+		for index := range int(s.Job.Spec.Replicas(restart.Role)) {
 			if !role.Succeeded.Has(index) {
 				role.Replace(index)
-				role.HoldBack(index, int(incident.InRow), incident.NextStart)
+				role.HoldBack(index, int(restart.InRow), restart.NextStart)
 			}
 		}
 	case v1alpha1.ScopeJob:
 		next.Memory.GroupAttempt = nil
-		if restartsAnyInPlace(s, &incident.Incident) { // new pods join the group of the pods that stay
+		if restartsAnyInPlace(s, &restart.Incident) { // new pods join the group of the pods that stay
 			next.Memory.GroupAttempt = ptr.To(state.GroupAttempt(&s.Job.Status))
 		}
 		next.Attempt++
-		next.Memory.RestartsInRow, next.NextStartTime = incident.InRow, &metav1.Time{Time: incident.NextStart}
+		next.Memory.RestartsInRow, next.NextStartTime = restart.InRow, &metav1.Time{Time: restart.NextStart}
 		beginAttempt(s, memory)
 	}
 }

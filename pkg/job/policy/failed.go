@@ -18,12 +18,12 @@ func failed(s *state.Snapshot) (*Ruling, time.Time) {
 	if fatal := failure.FatalEvidence(s); fatal != nil {
 		return failFatally(s, fatal), time.Time{}
 	}
-	restartable := slices.DeleteFunc(failure.Find(s), func(incident failure.Restart) bool { return isGivenUp(s, &incident) })
-	incidents := failure.Restarts(s, restartable)
-	if len(incidents) == 0 {
+	restartable := slices.DeleteFunc(failure.Find(s), func(restart failure.Restart) bool { return isGivenUp(s, &restart) })
+	restarts := failure.Restarts(s, restartable)
+	if len(restarts) == 0 {
 		return nil, time.Time{}
 	}
-	ruling := restart(s, incidents)
+	ruling := rulingOn(s, restarts)
 	for _, hold := range holds {
 		if held, until := hold(s, ruling); held != nil {
 			return held, until
@@ -40,9 +40,9 @@ func givenUp(s *state.Snapshot, restarts []failure.Restart) []failure.Restart {
 		if !failure.IsApart(&s.Job.Spec, r.Slot.Role) || !r.IsBroken() || runsAgain {
 			continue
 		}
-		if incident := failure.RestartOf(s, r); isGivenUp(s, &incident) {
-			incident.Sentence = failure.WithMessage(&incident.Failure, failure.Describe(&incident.Failure)+" and is not restarted; the job continues.")
-			left = append(left, incident)
+		if restart := failure.RestartOf(s, r); isGivenUp(s, &restart) {
+			restart.Sentence = failure.WithMessage(&restart.Failure, failure.Describe(&restart.Failure)+" and is not restarted; the job continues.")
+			left = append(left, restart)
 		}
 	}
 	return left
@@ -50,15 +50,15 @@ func givenUp(s *state.Snapshot, restarts []failure.Restart) []failure.Restart {
 
 // isGivenUp reports whether the replica stays failed: the training does not need its role, and the failure is fatal, or it begins an incident
 // beyond the budget of such roles. A user's rule that fails the job for it comes first.
-func isGivenUp(s *state.Snapshot, incident *failure.Restart) bool {
+func isGivenUp(s *state.Snapshot, restart *failure.Restart) bool {
 	switch {
-	case !failure.IsApart(&s.Job.Spec, incident.Role) || !failure.IsFailure(incident.Cause) || incident.FailedBy != nil:
+	case !failure.IsApart(&s.Job.Spec, restart.Role) || !failure.IsFailure(restart.Cause) || restart.FailedBy != nil:
 		return false
-	case failure.IsFatal(*incident):
+	case failure.IsFatal(*restart):
 		return true
-	case failure.Latest(s, incident) != nil:
+	case failure.Latest(s, restart) != nil:
 		return false
-	case failure.IsLoss(incident.Cause):
+	case failure.IsLoss(restart.Cause):
 		return false
 	default:
 		return int32(len(budget.Used(s.Job, v1alpha1.BudgetEvaluatorRestarts, s.Now))) >= budget.Limit(&s.Job.Spec, v1alpha1.BudgetEvaluatorRestarts)

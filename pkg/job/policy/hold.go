@@ -45,14 +45,14 @@ func waitForStart(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.T
 	return nil, time.Time{}
 }
 
-// stillStarting returns a member that is still starting and that the incident would restart; nil if there is none.
-func stillStarting(s *state.Snapshot, incident *failure.Restart) *state.Replica {
-	if incident.Scope == v1alpha1.ScopeReplica {
+// stillStarting returns a member that is still starting and that would restart, too; nil if there is none.
+func stillStarting(s *state.Snapshot, restart *failure.Restart) *state.Replica {
+	if restart.Scope == v1alpha1.ScopeReplica {
 		return nil
 	}
 	return s.First(func(r *state.Replica) bool {
-		isMember := incident.Scope == v1alpha1.ScopeRole || state.IsNeeded(r.Slot.Role)
-		return isMember && failure.Covers(&incident.Incident, r.Slot) && r.State == state.Starting
+		isMember := restart.Scope == v1alpha1.ScopeRole || state.IsNeeded(r.Slot.Role)
+		return isMember && failure.Covers(&restart.Incident, r.Slot) && r.State == state.Starting
 	})
 }
 

@@ -25,13 +25,13 @@ func requested(s *state.Snapshot) (*Ruling, time.Time) {
 	if r := request.Replica; r != nil && (s.IsSuspended() || !slices.Contains(canEnd, r.State)) {
 		return nil, time.Time{}
 	}
-	incident := requestedIncident(s, request)
-	if incident.Scope == v1alpha1.ScopeJob {
+	restart := requestedRestart(s, request)
+	if restart.Scope == v1alpha1.ScopeJob {
 		if held, until := awaitCheckpoint(s, v1alpha1.ReasonRestartRequested, "a restart was requested"); held != nil {
 			return held, until
 		}
 	}
-	return restart(s, []failure.Restart{incident}), time.Time{}
+	return rulingOn(s, []failure.Restart{restart}), time.Time{}
 }
 
 // hastened returns the replicas whose next lives answer a request: of all replicas that restart with the named one, or of all that the job waits for, no
@@ -41,11 +41,11 @@ func hastened(s *state.Snapshot) []*state.Replica {
 	if request == nil {
 		return nil
 	}
-	incident := requestedIncident(s, request)
+	restart := requestedRestart(s, request)
 	var waiting []*state.Replica
 	for r := range s.Replicas() {
 		switch {
-		case !failure.Covers(&incident.Incident, r.Slot), !r.NeedsPod():
+		case !failure.Covers(&restart.Incident, r.Slot), !r.NeedsPod():
 		case r.State != state.Missing:
 			return nil
 		default:
@@ -63,8 +63,8 @@ func WaitsForRequest(s *state.Snapshot, slot state.Slot) bool {
 	return latest >= 0 && incidents[latest].Cause == v1alpha1.CauseRequested
 }
 
-// requestedIncident returns the restart of the whole job, or of the replica with all replicas that cannot continue without it.
-func requestedIncident(s *state.Snapshot, request *state.Request) failure.Restart {
+// requestedRestart returns the restart of the whole job, or of the replica with all replicas that cannot continue without it.
+func requestedRestart(s *state.Snapshot, request *state.Request) failure.Restart {
 	leader := state.Leader(&s.Job.Spec)
 	f, scope := v1alpha1.Failure{
 		Role: leader.Role, Index: int32(leader.Index), Attempt: s.Job.Status.Attempt,

@@ -11,52 +11,52 @@ import (
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
-// restartMessage describes the incident: what broke, who follows, what it costs.
-func restartMessage(s *state.Snapshot, incident *failure.Restart) string {
+// restartMessage describes the restart: what broke, who follows, what it costs.
+func restartMessage(s *state.Snapshot, restart *failure.Restart) string {
 	charge, follow := "not charged", ""
-	if incident.Charged {
-		charge = fmt.Sprintf("restart %d of %d", budget.Number(s, incident), budget.Limit(&s.Job.Spec, budget.Of(&s.Job.Spec, incident)))
+	if restart.Charged {
+		charge = fmt.Sprintf("restart %d of %d", budget.Number(s, restart), budget.Limit(&s.Job.Spec, budget.Of(&s.Job.Spec, restart)))
 	}
-	if incident.Followers > 0 {
-		follow = fmt.Sprintf(", %d more follow", incident.Followers)
+	if restart.Followers > 0 {
+		follow = fmt.Sprintf(", %d more follow", restart.Followers)
 	}
-	text := failure.Describe(&incident.Failure)
-	switch incident.Scope {
+	text := failure.Describe(&restart.Failure)
+	switch restart.Scope {
 	case v1alpha1.ScopeJob:
 		text += fmt.Sprintf(": the whole job restarts as attempt %d%s, %s.", s.Job.Status.Attempt+1, follow, charge)
 	case v1alpha1.ScopeRole:
-		text += fmt.Sprintf(": all replicas of role %s are replaced%s, %s.", incident.Role, follow, charge)
+		text += fmt.Sprintf(": all replicas of role %s are replaced%s, %s.", restart.Role, follow, charge)
 	default:
 		what := "only this replica is replaced"
-		if incident.Followers > 0 {
-			what = fmt.Sprintf("this replica is replaced, and %d more with it", incident.Followers)
+		if restart.Followers > 0 {
+			what = fmt.Sprintf("this replica is replaced, and %d more with it", restart.Followers)
 		}
 		text += fmt.Sprintf(": %s, %s.", what, charge)
 	}
-	return failure.WithMessage(&incident.Failure, text+beside(s, incident)+failure.Hint(s, &incident.Failure))
+	return failure.WithMessage(&restart.Failure, text+beside(s, restart)+failure.Hint(s, &restart.Failure))
 }
 
 // joinMessage describes an end that is part of an incident of the last seconds.
-func joinMessage(incident *failure.Restart) string {
+func joinMessage(restart *failure.Restart) string {
 	what := "this replica is replaced"
-	if incident.Scope == v1alpha1.ScopeRole {
-		what = fmt.Sprintf("all replicas of role %s are replaced", incident.Role)
+	if restart.Scope == v1alpha1.ScopeRole {
+		what = fmt.Sprintf("all replicas of role %s are replaced", restart.Role)
 	}
-	return failure.WithMessage(&incident.Failure, fmt.Sprintf("%s within seconds of %s: %s as part of that incident, not charged again.",
-		failure.Describe(&incident.Failure), failure.SlotOf(&incident.Joins.Failure), what))
+	return failure.WithMessage(&restart.Failure, fmt.Sprintf("%s within seconds of %s: %s as part of that incident, not charged again.",
+		failure.Describe(&restart.Failure), failure.SlotOf(&restart.Joins.Failure), what))
 }
 
 // besideNamed is how many replicas a message names of those whose logs are kept as well.
 const besideNamed = 4
 
 // beside names the replicas that ended by themselves at about the same time. Their logs are kept as well.
-func beside(s *state.Snapshot, incident *failure.Restart) string {
-	if incident.Scope != v1alpha1.ScopeJob {
+func beside(s *state.Snapshot, restart *failure.Restart) string {
+	if restart.Scope != v1alpha1.ScopeJob {
 		return ""
 	}
 	var names []string
 	for r := range s.Replicas() {
-		if r.Pod != nil && failure.EndedBeside(&incident.Failure, r.Pod) {
+		if r.Pod != nil && failure.EndedBeside(&restart.Failure, r.Pod) {
 			names = append(names, r.Slot.String())
 		}
 	}
@@ -67,7 +67,7 @@ func beside(s *state.Snapshot, incident *failure.Restart) string {
 	if more := len(names) - besideNamed; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	if text += ": "; incident.Alike > 0 {
+	if text += ": "; restart.Alike > 0 {
 		text += "which was first does not show, and "
 	}
 	return text + "the logs of all are kept."

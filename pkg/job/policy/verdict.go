@@ -27,7 +27,7 @@ type Ruling struct {
 	Message string
 	// Failure is the evidence of a Fail or Restart by failure, or what broke just before a Suspend; nil otherwise.
 	Failure *v1alpha1.Failure
-	// Restarts are the incidents that begin now: several of scope Replica or Role, or one of scope Job.
+	// Restarts are the restarts that begin now: several of scope Replica or Role, or one of scope Job.
 	Restarts []failure.Restart
 	// Asked is the checkpoint request to the ranks before they are stopped; nil for none.
 	Asked *v1alpha1.CheckpointRequest
