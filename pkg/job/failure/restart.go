@@ -22,6 +22,8 @@ type Restart struct {
 	// Joins is another replica's incident that contains this end. It begins now, or began a few seconds ago. It is nil if the end begins an
 	// incident itself.
 	Joins *v1alpha1.Incident
+	// Number is which restart within its budget it is; 0 if no budget counts it (budget.Number).
+	Number int32
 	// InRow is the number of restarts in a row, this one included. NextStart is the time from which its lives may begin.
 	InRow     int32
 	NextStart time.Time

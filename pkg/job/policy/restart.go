@@ -13,6 +13,7 @@ import (
 // rulingOn returns the ruling on failures that need a restart: they restart, or the first that may not fails the job.
 func rulingOn(s *state.Snapshot, restarts []failure.Restart) *Ruling {
 	for n := range restarts {
+		restarts[n].Number = budget.Number(s, &restarts[n])
 		if forbidden := mayRestart(s, &restarts[n]); forbidden != nil {
 			return forbidden
 		}
@@ -39,7 +40,7 @@ func mayRestart(s *state.Snapshot, restart *failure.Restart) *Ruling {
 	case isStuck(s, &restart.Incident):
 		return fail(f, v1alpha1.ReasonNoProgress, fmt.Sprintf("%s, and recovery.noProgressLimit (%d) restarts in a row have not brought the training beyond step %d.",
 			failure.Describe(f), noProgressLimit(s), s.RecordedStep()))
-	case budget.Number(s, restart) > limit:
+	case restart.Number > limit:
 		return fail(f, v1alpha1.ReasonMaxRestartsExceeded, fmt.Sprintf("%s and %s is used up.%s",
 			failure.Describe(f), budget.Describe(name, limit), failure.Hint(s, f)))
 	default:

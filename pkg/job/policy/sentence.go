@@ -15,7 +15,7 @@ import (
 func restartMessage(s *state.Snapshot, restart *failure.Restart) string {
 	charge, follow := "not charged", ""
 	if restart.Charged {
-		charge = fmt.Sprintf("restart %d of %d", budget.Number(s, restart), budget.Limit(&s.Job.Spec, budget.Of(&s.Job.Spec, restart)))
+		charge = fmt.Sprintf("restart %d of %d", restart.Number, budget.Limit(&s.Job.Spec, budget.Of(&s.Job.Spec, restart)))
 	}
 	if restart.Followers > 0 {
 		follow = fmt.Sprintf(", %d more follow", restart.Followers)
