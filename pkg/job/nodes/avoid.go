@@ -19,9 +19,9 @@ const (
 	failuresForExits = 2
 )
 
-// Lost returns, sorted, the nodes of the job on which no pod can run now: the lost ones, and the silent ones, which have no taint yet. Of more
+// Excluded returns, sorted, the nodes of the job on which no pod can run now: the lost ones, and the silent ones, which have no taint yet. Of more
 // than state.MaxExcluded it returns the first ones.
-func Lost(s *state.Snapshot) []string {
+func Excluded(s *state.Snapshot) []string {
 	var lost []string
 	for i := range s.Nodes {
 		if n := &s.Nodes[i]; isLostNode(n) {

@@ -290,7 +290,7 @@ func TestNewPodsPreferOtherNodes(t *testing.T) {
 func TestNewPodsExcludeLostNodes(t *testing.T) {
 	s := builder.Snapshot(builder.Job("j", builder.Workers(3)), builder.NodeLost("b", 0), builder.NodeSilent("a", 30*second), builder.NodeLost("c", 50*second),
 		builder.NodeUnhealthy("d", "GpuMemWatch", "[79]", 5*second), builder.Now(60*second))
-	if got := nodes.Lost(s); !slices.Equal(got, []string{"a", "b"}) {
+	if got := nodes.Excluded(s); !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("new pods exclude %v, want a, which is silent, and b; c is not ready for 10 s only, and d is unhealthy", got)
 	}
 }

@@ -5,6 +5,6 @@
 //	Silent        it does not renew its Lease: it counts as lost for jobs whose restarts wait for its pods
 //	Unhealthy     a signal is set: new pods prefer other nodes
 //	Blamed        what counts against nodes after the incidents of a reconcile, and the avoid list: nodes that broke, and nodes on which programs failed twice
-//	Lost          the nodes that new pods exclude
+//	Excluded      the nodes that new pods exclude
 //	NotPreferred  the nodes to which new pods prefer all others
 package nodes

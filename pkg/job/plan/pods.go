@@ -21,7 +21,7 @@ import (
 // createPods creates the missing pods, the leader's first where the others need it. It stops just above the limit of one plan.
 func createPods(s *state.Snapshot, v *policy.Verdict, missing []*state.Replica) []Step {
 	var steps []Step
-	common := &Placement{Avoided: v.Avoided, Excluded: nodes.Lost(s), Gang: s.Gang.Scheduler}
+	common := &Placement{Avoided: v.Avoided, Excluded: nodes.Excluded(s), Gang: s.Gang.Scheduler}
 	// if not all pods fit, the leader must; a gang's minimum ensures that itself
 	leads := s.Job.Spec.Elastic != nil && !s.IsGang()
 	for _, r := range missing[:min(len(missing), maxPodWrites+1)] {
