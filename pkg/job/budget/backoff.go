@@ -105,7 +105,7 @@ func CalmSlots(s *state.Snapshot) (calm, settled []state.Slot) {
 // JobRestartsInRow returns the number of whole-job restarts since the job last ran for calmAfter. The replacement of single replicas does
 // not interrupt that time. A job that was suspended may have been mended, and begins a new row.
 func JobRestartsInRow(s *state.Snapshot) int32 {
-	since := state.RunningSince(s.Job)
+	since := s.RunningSince()
 	if s.IsSuspended() || !since.IsZero() && s.Now.Sub(since) >= calmAfter {
 		return 0
 	}

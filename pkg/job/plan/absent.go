@@ -29,7 +29,7 @@ func obstacle(s *state.Snapshot, r *state.Replica) state.Trouble {
 // whyAbsent returns what keeps the replica from running: its pod, the end after which the job does without it, or the back-off of the job or the
 // replica. It returns nothing if its pod only has to be created, or starts.
 func whyAbsent(s *state.Snapshot, r *state.Replica) (reason, message string) {
-	switch why, next := obstacle(s, r), nextAttempt(s); {
+	switch why, next := obstacle(s, r), s.NextAttempt(); {
 	case why.Reason != "":
 		return why.Reason, state.KeepBeginning(r.Slot.String() + ": " + why.Reason + ": " + why.Message)
 	case r.State == state.GivenUp && cmp.Or(r.Pod, r.Last) != nil:

@@ -167,7 +167,7 @@ func createMissing(s *state.Snapshot, v *policy.Verdict) (steps []Step, wake tim
 	if !s.HasService && !state.HasReplicaServices(s.Job) {
 		steps = append(steps, CreateService{build.Service(s.Job, framework.Ports(s.Job))})
 	}
-	if next := nextAttempt(s); s.Now.Before(next) {
+	if next := s.NextAttempt(); s.Now.Before(next) {
 		return steps, state.Earliest(wake, next)
 	}
 	if !s.AttemptMayBegin() {

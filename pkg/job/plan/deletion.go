@@ -3,7 +3,6 @@ package plan
 import (
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -53,8 +52,7 @@ func versionOf(s *state.Snapshot, p *state.Pod, why string) string {
 // broken off its work. It is never 0: the API server would remove the pod before its node has ended it, and a removed pod counts
 // as unable to act.
 func graceOf(s *state.Snapshot, p *state.Pod, why string) *int64 {
-	template := s.Job.Spec.ReplicaSpecs[p.Slot.Role].Template.Spec
-	own := ptr.Deref(template.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
+	own := state.GraceOf(&s.Job.Spec, p.Slot.Role)
 	grace := own
 	if why == WhyPastLife && s.InRange(p.Slot) {
 		grace = min(own, int64(ptr.Deref(s.Job.Spec.Recovery.TerminationGraceSeconds, v1alpha1.DefaultTerminationGraceSeconds)))

@@ -50,7 +50,7 @@ func restartInPlace(s *state.Snapshot) inPlace {
 	if len(able) == 0 {
 		return plan
 	}
-	if next := nextAttempt(s); s.Now.Before(next) {
+	if next := s.NextAttempt(); s.Now.Before(next) {
 		plan.wake = state.Earliest(plan.wake, next)
 		return plan
 	}

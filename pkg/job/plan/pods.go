@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -93,14 +92,9 @@ func deleteOfWellNodes(s *state.Snapshot) (steps []Step, wake time.Time) {
 	return steps, wake
 }
 
-// nextAttempt returns when the present attempt may begin, after a whole-job restart; zero if at once.
-func nextAttempt(s *state.Snapshot) time.Time {
-	return ptr.Deref(s.Job.Status.NextStartTime, metav1.Time{}).Time
-}
-
 // due returns the missing replicas whose lives may begin now.
 func due(s *state.Snapshot) []*state.Replica {
-	if s.Now.Before(nextAttempt(s)) || !s.AttemptMayBegin() {
+	if s.Now.Before(s.NextAttempt()) || !s.AttemptMayBegin() {
 		return nil
 	}
 	return slices.DeleteFunc(missing(s), func(r *state.Replica) bool { return s.Now.Before(s.NextStart(r.Slot)) })

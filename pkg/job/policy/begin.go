@@ -17,18 +17,14 @@ func sinceBegin(s *state.Snapshot, seconds int32) time.Time {
 	if s.Job.Status.StartTime == nil || !found && !lacksGroups {
 		return time.Time{}
 	}
-	return state.Latest(first, attemptStart(s.Job)).Add(time.Duration(seconds) * time.Second)
+	return state.Latest(first, attemptStart(s)).Add(time.Duration(seconds) * time.Second)
 }
 
 // attemptStart returns when the present attempt could create its pods.
-func attemptStart(job *v1alpha1.TrainingJob) time.Time {
-	start := job.Status.StartTime.Time
-	if next := job.Status.NextStartTime; next != nil && next.After(start) {
-		start = next.Time
-	}
-	resumed := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionSuspended)
-	if resumed != nil && resumed.LastTransitionTime.After(start) {
-		start = resumed.LastTransitionTime.Time
+func attemptStart(s *state.Snapshot) time.Time {
+	start := state.Latest(s.Job.Status.StartTime.Time, s.NextAttempt())
+	if resumed := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionSuspended); resumed != nil {
+		start = state.Latest(start, resumed.LastTransitionTime.Time)
 	}
 	return start
 }

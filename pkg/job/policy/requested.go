@@ -4,8 +4,6 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/failure"
 	"github.com/trainingjob/operator/pkg/job/state"
@@ -65,15 +63,11 @@ func WaitsForRequest(s *state.Snapshot, slot state.Slot) bool {
 
 // requestedRestart returns the restart of the whole job, or of the replica with all replicas that cannot continue without it.
 func requestedRestart(s *state.Snapshot, request *state.Request) failure.Restart {
-	leader := state.Leader(&s.Job.Spec)
-	f, scope := v1alpha1.Failure{
-		Role: leader.Role, Index: int32(leader.Index), Attempt: s.Job.Status.Attempt,
-		Cause: v1alpha1.CauseRequested, Reason: v1alpha1.ReasonRestartRequested, Message: request.Reason, Time: metav1.NewTime(s.Now),
-	}, v1alpha1.ScopeJob
-	if r := request.Replica; r != nil {
-		f = failure.At(s, r, v1alpha1.CauseRequested, v1alpha1.ReasonRestartRequested, request.Reason)
-		f.Pod = state.PodName(s.Job.Name, r.Slot, r.Life) // it may be gone, and a request for the whole job names no pod
-		scope = failure.ScopeOf(&s.Job.Spec, r.Slot)
+	r, scope, pod := &state.Replica{Slot: state.Leader(&s.Job.Spec)}, v1alpha1.ScopeJob, "" // a request for the whole job names no pod
+	if named := request.Replica; named != nil {
+		r, scope, pod = named, failure.ScopeOf(&s.Job.Spec, named.Slot), state.PodName(s.Job.Name, named.Slot, named.Life) // it may be gone
 	}
+	f := failure.At(s, r, v1alpha1.CauseRequested, v1alpha1.ReasonRestartRequested, request.Reason)
+	f.Pod = pod
 	return failure.NewRestart(s, f, scope, nil)
 }

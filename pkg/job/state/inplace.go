@@ -83,16 +83,16 @@ func MethodOf(spec *v1alpha1.TrainingJobSpec) v1alpha1.RestartMethod {
 		return method
 	}
 	most := int64(ptr.Deref(spec.Recovery.TerminationGraceSeconds, v1alpha1.DefaultTerminationGraceSeconds))
-	for _, role := range spec.Roles() {
-		own := spec.ReplicaSpecs[role].Template.Spec.TerminationGracePeriodSeconds
-		if ptr.Deref(own, corev1.DefaultTerminationGracePeriodSeconds) > most {
-			return v1alpha1.RestartRecreate
-		}
-	}
-	if !MovesPort(spec) || spec.Elastic != nil {
+	takesLonger := func(role v1alpha1.Role) bool { return GraceOf(spec, role) > most }
+	if !MovesPort(spec) || spec.Elastic != nil || slices.ContainsFunc(spec.Roles(), takesLonger) {
 		return v1alpha1.RestartRecreate
 	}
 	return v1alpha1.RestartInPlace
+}
+
+// GraceOf returns how many seconds the pods of the role have to end, by their template.
+func GraceOf(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role) int64 {
+	return ptr.Deref(spec.ReplicaSpecs[role].Template.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
 }
 
 // restartsWithin is how long after its grace period a container may take to restart in its pod. After that the replica gets a new pod.
@@ -100,6 +100,5 @@ const restartsWithin = 15 * time.Second
 
 // RestartsBy returns until when a pod that restarts in place has time to.
 func (s *Snapshot) RestartsBy(p *Pod) time.Time {
-	own := s.Job.Spec.ReplicaSpecs[p.Slot.Role].Template.Spec.TerminationGracePeriodSeconds
-	return p.Created.Add(time.Duration(ptr.Deref(own, corev1.DefaultTerminationGracePeriodSeconds))*time.Second + restartsWithin)
+	return p.Created.Add(time.Duration(GraceOf(&s.Job.Spec, p.Slot.Role))*time.Second + restartsWithin)
 }

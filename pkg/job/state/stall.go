@@ -36,7 +36,7 @@ func (s *Snapshot) Hangs() bool {
 // that replica does not run, if the replica has finished, or while its kubelet starts its process again. It also returns zero if its pod was
 // created before progress.port was set: such a process cannot report.
 func (s *Snapshot) undisturbedSince() time.Time {
-	since, reporter := RunningSince(s.Job), s.Reporter()
+	since, reporter := s.RunningSince(), s.Reporter()
 	if since.IsZero() || reporter == nil || reporter.State != Running || reporter.Pod.Page.Port == 0 || reporter.Pod.MainSucceeded || reporter.Pod.Between {
 		return time.Time{}
 	}

@@ -94,12 +94,17 @@ func IncidentWindow(spec *v1alpha1.TrainingJobSpec) time.Duration {
 }
 
 // RunningSince returns since when the present attempt runs; zero if it does not.
-func RunningSince(job *v1alpha1.TrainingJob) time.Time {
-	since := TrueSince(&job.Status, v1alpha1.ConditionRunning)
-	if next := job.Status.NextStartTime; next != nil && !since.IsZero() {
-		return Latest(since, next.Time)
+func (s *Snapshot) RunningSince() time.Time {
+	since := TrueSince(&s.Job.Status, v1alpha1.ConditionRunning)
+	if since.IsZero() {
+		return since
 	}
-	return since
+	return Latest(since, s.NextAttempt())
+}
+
+// NextAttempt returns when the present attempt may begin, after a whole-job restart; zero if at once.
+func (s *Snapshot) NextAttempt() time.Time {
+	return ptr.Deref(s.Job.Status.NextStartTime, metav1.Time{}).Time
 }
 
 // AvoidFor returns for how long a job avoids a node; zero for not at all.
