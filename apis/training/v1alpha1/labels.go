@@ -20,8 +20,6 @@ const (
 	LabelLife = Group + "/life"
 	// LabelNamed is on pods that DNS resolves: "true". The job's Service selects by it.
 	LabelNamed = Group + "/named"
-	// LabelSpare is on placeholder pods of operators up to 2026-11. This operator deletes them.
-	LabelSpare = Group + "/spare"
 )
 
 // LabelQueue is set by users on a TrainingJob that waits in a LocalQueue of Kueue.
