@@ -44,12 +44,12 @@ var needs = []need{
 
 // needs returns the rights of the verbs, also for the Kubeflow kinds of the cluster.
 func (c *connection) needs() []need {
-	resources := c.served(kubeflowVersion.String())
+	resources := c.served(v1alpha1.KubeflowVersion)
 	var reading, steering []rights.Right
 	for _, kind := range convert.ServedKinds() {
 		if resource := plural(kind.Name); resources[resource] {
-			reading = append(reading, on(kubeflowVersion.Group, resource, "", "get", "list")...)
-			steering = append(steering, on(kubeflowVersion.Group, resource, "", "patch", "delete")...)
+			reading = append(reading, on(v1alpha1.KubeflowGroup, resource, "", "get", "list")...)
+			steering = append(steering, on(v1alpha1.KubeflowGroup, resource, "", "patch", "delete")...)
 		}
 	}
 	if len(reading) == 0 {

@@ -128,6 +128,12 @@ const (
 // AnnotationKubeflowSource is on a TrainingJob that serves a Kubeflow job: a hash of what the operator made it from.
 const AnnotationKubeflowSource = Group + "/kubeflow-source"
 
+// KubeflowGroup is the API group of Kubeflow's jobs, and KubeflowVersion the version of those that the operator can serve.
+const (
+	KubeflowGroup   = "kubeflow.org"
+	KubeflowVersion = KubeflowGroup + "/v1"
+)
+
 // Labels that tools made for the Kubeflow training operator read.
 const (
 	KubeflowLabelJobName      = "training.kubeflow.org/job-name"
