@@ -44,7 +44,7 @@ var needs = []need{
 
 // needs returns the rights of the verbs, also for the Kubeflow kinds of the cluster.
 func (c *connection) needs() []need {
-	resources := c.served(v1alpha1.KubeflowVersion)
+	resources := c.resources(v1alpha1.KubeflowVersion)
 	var reading, steering []rights.Right
 	for _, kind := range convert.ServedKinds() {
 		if resource := plural(kind.Name); resources[resource] {
@@ -56,7 +56,7 @@ func (c *connection) needs() []need {
 		return needs
 	}
 	all := append(slices.Clone(needs), need{"all verbs on Kubeflow jobs", reading, false}, need{"suspend, resume, scale, restart, delete of Kubeflow jobs", steering, false})
-	if c.served(workloadKind.GroupVersion().String())["workloads"] {
+	if c.resources(workloadKind.GroupVersion().String())["workloads"] {
 		all = append(all, need{"suspend, resume, why of Kubeflow jobs in a queue of Kueue", on(workloadKind.Group, "workloads", "", "list", "patch", "delete"), false})
 	}
 	return all

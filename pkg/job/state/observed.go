@@ -70,8 +70,8 @@ type Refusal struct {
 	Since time.Time
 	// Retry is when to try again.
 	Retry time.Time
-	// Told is whether an Event was written about it.
-	Told bool
+	// Reported is whether an Event was written about it.
+	Reported bool
 }
 
 // RefusalOf returns why the API server refuses the replica's pod, for example because of a quota; nil if it does not, or if that passes by itself.

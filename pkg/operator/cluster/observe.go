@@ -50,7 +50,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 			return nil, err
 		}
 	}
-	o.Crowded, o.Seen = c.isCrowded(job.Namespace), c.options.Reads.Seen(key)
+	o.Crowded, o.Seen = c.isCrowded(job.Namespace), c.options.Reader.Seen(key)
 	s, err := state.New(*o)
 	if err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ import (
 // Read makes the reads that the plan of a snapshot wants. Reads of pages and Leases go on beside the reconciles. What only the API server can
 // confirm is read now: Read then reports whether the job can be decided, with another snapshot.
 func (c *Cluster) Read(ctx context.Context, s *state.Snapshot, r state.Reads) (again bool, err error) {
-	c.options.Reads.Want(client.ObjectKeyFromObject(s.Job), c.wanted(s, &r))
+	c.options.Reader.Want(client.ObjectKeyFromObject(s.Job), c.wanted(s, &r))
 	if err := c.confirmGone(ctx, s, r.Confirm); err != nil {
 		return false, fmt.Errorf("reading pods that are not in the cache: %w", err)
 	}

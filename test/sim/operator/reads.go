@@ -55,7 +55,7 @@ func (p *Process) newReads() *wanted {
 	return &wanted{process: p, silence: reads.NewSilence(settings)}
 }
 
-// Want implements reads.Reads.
+// Want implements reads.Reader.
 func (w *wanted) Want(job client.ObjectKey, now reads.Wanted) {
 	if page := now.Page; page == nil {
 		w.isRead = false
@@ -82,7 +82,7 @@ func (w *wanted) askStacks(now *reads.Wanted) {
 	}
 }
 
-// Seen implements reads.Reads.
+// Seen implements reads.Reader.
 func (w *wanted) Seen(job client.ObjectKey) state.Seen {
 	if w.isRead && w.page.Unread == "" {
 		body, err := w.process.world.Page(w.page.Pod)
@@ -110,7 +110,7 @@ func (w *wanted) stacks() state.Stacks {
 	return s
 }
 
-// Forget implements reads.Reads.
+// Forget implements reads.Reader.
 func (w *wanted) Forget(job client.ObjectKey) {
 	w.Want(job, reads.Wanted{})
 	w.page = reads.Reading{}
