@@ -158,7 +158,7 @@ func TestASilentNodeIsLostForAJobThatWaits(t *testing.T) {
 		if r := s.Replica(state.Slot{Role: v1alpha1.Worker, Index: 1}); r.State != c.want {
 			t.Errorf("%s: worker-1 is %v, want %v", name, r.State, c.want)
 		}
-		if leases := s.Reads().Leases; (len(leases) == 1) != (c.want == state.Lost) {
+		if leases := s.Reads().AwaitedNodes; (len(leases) == 1) != (c.want == state.Lost) {
 			t.Errorf("%s: Leases of %v are read", name, leases)
 		}
 	}

@@ -35,7 +35,7 @@ func (c *Cluster) Read(ctx context.Context, s *state.Snapshot, r state.Reads) (a
 func (c *Cluster) wanted(s *state.Snapshot, r *state.Reads) reads.Wanted {
 	var w reads.Wanted
 	if c.options.WatchNodes {
-		w.Leases = r.Leases
+		w.AwaitedNodes = r.AwaitedNodes
 	}
 	if p := r.Page; p != nil {
 		w.Page = &reads.Page{Job: s.Job.UID, Pod: p.UID, Life: p.Life, Process: p.Began, Every: r.Every}

@@ -30,8 +30,8 @@ type Wanted struct {
 	// Ranks are the pages whose stacks are read once, as long as they are wanted. Unasked is how many more ranks there are.
 	Ranks   []RankPage
 	Unasked int
-	// Leases are the nodes whose Leases are read.
-	Leases []string
+	// AwaitedNodes are the nodes whose Leases are read.
+	AwaitedNodes []string
 }
 
 // Settings are what the reads need.
@@ -63,7 +63,7 @@ type reader struct {
 func (r *reader) Want(job client.ObjectKey, wanted Wanted) {
 	r.pages.want(job, wanted.Page)
 	r.stacks.want(job, wanted.Ranks, wanted.Unasked)
-	r.silence.Want(job, wanted.Leases)
+	r.silence.Want(job, wanted.AwaitedNodes)
 }
 
 // Seen implements Reader.

@@ -64,7 +64,7 @@ func (w *wanted) Want(job client.ObjectKey, now reads.Wanted) {
 		w.page = w.page.To(page, w.now())
 	}
 	w.askStacks(&now)
-	w.silence.Want(job, now.Leases)
+	w.silence.Want(job, now.AwaitedNodes)
 }
 
 func (w *wanted) askStacks(now *reads.Wanted) {
