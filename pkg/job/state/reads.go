@@ -37,8 +37,6 @@ type PageSeen struct {
 	Job, Pod types.UID
 	Life     Life
 	Process  time.Time
-	// Attempt and Number are the attempt and the life that the report itself names; empty if it names none.
-	Attempt, Number string
 	Progress
 }
 
@@ -108,6 +106,6 @@ func (p *PageSeen) of(s *Snapshot) Progress {
 		return Progress{Began: p.Began, Read: p.Read, IsSilent: p.IsSilent, Unread: p.Unread}
 	}
 	shown := p.Progress
-	shown.Renewed = s.FirstSeen(p.Report, p.Renewed)
+	shown.Renewed = s.FirstSeen(p.ID, p.Renewed)
 	return shown
 }

@@ -135,7 +135,8 @@ func NodeDeleted(node string) SnapshotOption {
 // Reported says that rank 0 has reported that step d after Epoch.
 func Reported(step int64, d time.Duration) SnapshotOption {
 	return func(s *state.Observed) {
-		s.Progress = state.Progress{Step: step, Checkpoint: fmt.Sprintf("step-%d", step), Report: fmt.Sprintf("%v %d", d, step), Renewed: Epoch.Add(d), Read: s.Progress.Read}
+		report := state.Report{Step: step, Checkpoint: fmt.Sprintf("step-%d", step), ID: fmt.Sprintf("%v %d", d, step)}
+		s.Progress = state.Progress{Report: report, Renewed: Epoch.Add(d), Read: s.Progress.Read}
 	}
 }
 

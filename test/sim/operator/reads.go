@@ -84,7 +84,7 @@ func (w *wanted) askStacks(now *reads.Wanted) {
 
 // Seen implements reads.Reader.
 func (w *wanted) Seen(job client.ObjectKey) state.Seen {
-	if w.isRead && w.page.Unread == "" {
+	if w.isRead && w.page.Page.Unread == "" {
 		body, err := w.process.world.Page(w.page.Pod)
 		w.page = w.page.After(w.now(), body, err)
 		w.read(body)
