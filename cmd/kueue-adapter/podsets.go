@@ -42,7 +42,7 @@ func (j *trainingJob) replicas(role v1alpha1.Role) int32 {
 }
 
 // PodSets returns what each role needs.
-func (j *trainingJob) PodSets(ctx context.Context, c client.Client) ([]kueue.PodSet, error) {
+func (j *trainingJob) PodSets(context.Context, client.Client) ([]kueue.PodSet, error) {
 	var sets []kueue.PodSet
 	for _, role := range j.roles() {
 		set, err := j.podSet(role)
@@ -51,32 +51,7 @@ func (j *trainingJob) PodSets(ctx context.Context, c client.Client) ([]kueue.Pod
 		}
 		sets = append(sets, set)
 	}
-	return sets, j.addSpares(ctx, c, sets)
-}
-
-// addSpares adds the spares of an operator up to 2026-11 to the pod sets of a job that was started with them: Kueue stops a running job
-// whose Workload has another number of pods. While a job runs, only the workers of an elastic job change in number, and minReplicas does
-// not.
-func (j *trainingJob) addSpares(ctx context.Context, c client.Client, sets []kueue.PodSet) error {
-	if c == nil || j.IsSuspended() {
-		return nil
-	}
-	var all kueue.WorkloadList
-	if err := c.List(ctx, &all, client.InNamespace(j.Namespace), jobframework.OwnerReferenceIndexFieldMatcher(gvk, j.Name)); err != nil {
-		return fmt.Errorf("listing the Workloads of job %s: %w", j.Name, err)
-	}
-	if len(all.Items) != 1 || len(all.Items[0].Spec.PodSets) != len(sets) {
-		return nil
-	}
-	for i, admitted := range all.Items[0].Spec.PodSets {
-		set := &sets[i]
-		if set.MinCount == nil {
-			set.Count = max(set.Count, admitted.Count)
-		} else if spares := ptr.Deref(admitted.MinCount, 0) - *set.MinCount; spares > 0 {
-			set.Count, *set.MinCount = set.Count+spares, *set.MinCount+spares
-		}
-	}
-	return nil
+	return sets, nil
 }
 
 func (j *trainingJob) podSet(role v1alpha1.Role) (kueue.PodSet, error) {
@@ -141,7 +116,7 @@ func (j *trainingJob) RestorePodSetsInfo(_ context.Context, wanted []podset.PodS
 				continue
 			}
 			if isPartial && role == v1alpha1.Worker && given == j.Spec.Replicas(role) {
-				spec.Replicas = ptr.To(max(given, min(asked, former.Count))) // the Workload may count spares, and a user may write the annotation
+				spec.Replicas = ptr.To(max(given, min(asked, former.Count))) // a user may write the annotation
 			}
 			changed = podset.RestorePodSpec(meta, &spec.Template.Spec, former) || changed
 		}

@@ -117,25 +117,3 @@ func TestAWorkloadKeepsItsQuotaForPodsThatAreEnding(t *testing.T) {
 		})
 	}
 }
-
-// An adapter up to 2026-11 requested quota for spares. The job runs on with it, until its Workload ends.
-func TestAJobThatAnEarlierAdapterStartedWithSparesRunsOn(t *testing.T) {
-	for name, changes := range map[string][]change{"elastic": {elastic(1, 4)}, "not elastic": {func(j *v1alpha1.TrainingJob) { j.Spec.Elastic = nil }}} {
-		t.Run(name, func(t *testing.T) {
-			job, w := queued(t, append(changes, running(2))...)
-			job.Spec.Suspend, job.Finalizers = ptr.To(false), []string{v1alpha1.FinalizerQuota}
-			set := &w.Spec.PodSets[0]
-			if set.Count++; set.MinCount != nil {
-				*set.MinCount++
-			}
-			w.Generation = 1
-			admits(w, 1, set.Count)
-			api := cluster(t, interceptor.Funcs{}, job, w, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
-			reconcileAll(t, api, job)
-			var all kueue.WorkloadList
-			if err := api.List(t.Context(), &all); err != nil || len(all.Items) != 1 || all.Items[0].Name != w.Name || job.Spec.IsSuspended() {
-				t.Errorf("suspended: %v, %d Workloads, error %v", job.Spec.IsSuspended(), len(all.Items), err)
-			}
-		})
-	}
-}

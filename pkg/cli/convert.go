@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/kubeflow/convert"
 )
 
@@ -137,7 +138,7 @@ func (c *connection) foreignJob(ctx context.Context, name string) ([]byte, error
 	if !both || kind == "" || job == "" {
 		return nil, fmt.Errorf("--from-cluster=%s: write KIND/NAME, for example pytorchjob/mnist", name)
 	}
-	gvk, err := c.kube.RESTMapper().KindFor(schema.GroupVersionResource{Group: "kubeflow.org", Resource: strings.ToLower(kind)})
+	gvk, err := c.kube.RESTMapper().KindFor(schema.GroupVersionResource{Group: v1alpha1.KubeflowGroup, Resource: strings.ToLower(kind)})
 	if err != nil {
 		return nil, fmt.Errorf("the cluster has no kind %s of kubeflow.org: write tfjob, pytorchjob, jaxjob, xgboostjob, paddlejob or mpijob, or convert a file with -f", kind)
 	}

@@ -78,8 +78,8 @@ func (t *tool) printFindings(findings []finding) error {
 	return nil
 }
 
-// served returns the resources of a group and version that the cluster serves; nil if it does not know the version.
-func (c *connection) served(version string) map[string]bool {
+// resources returns the resources of a group and version that the cluster serves; nil if it does not know the version.
+func (c *connection) resources(version string) map[string]bool {
 	list, err := c.discovery.ServerResourcesForGroupVersion(version)
 	if err != nil {
 		return nil
@@ -93,7 +93,7 @@ func (c *connection) served(version string) map[string]bool {
 
 // checkAPI checks the CRD.
 func (t *tool) checkAPI(_ context.Context, c *connection) []finding {
-	resources := c.served(v1alpha1.GroupVersion.String())
+	resources := c.resources(v1alpha1.GroupVersion.String())
 	switch {
 	case !resources["trainingjobs"]:
 		return []finding{bad("The cluster does not serve %s: install the CRD and the operator, as docs/install.md shows.", v1alpha1.GroupVersion)}
@@ -197,7 +197,7 @@ func (t *tool) checkGangs(_ context.Context, c *connection) []finding {
 		{"Volcano", "scheduling.volcano.sh/v1beta1", "podgroups"},
 		{"Coscheduling", "scheduling.x-k8s.io/v1alpha1", "podgroups"},
 	} {
-		if c.served(api.version)[api.resource] {
+		if c.resources(api.version)[api.resource] {
 			has = append(has, api.gang)
 		} else {
 			lacks = append(lacks, api.gang)
@@ -210,7 +210,7 @@ func (t *tool) checkGangs(_ context.Context, c *connection) []finding {
 			findings[0].text += " The cluster lacks the API of " + strings.Join(lacks, ", ") + "."
 		}
 	}
-	if c.served("kueue.x-k8s.io/v1beta1") != nil || c.served("kueue.x-k8s.io/v1beta2") != nil {
+	if c.resources("kueue.x-k8s.io/v1beta1") != nil || c.resources("kueue.x-k8s.io/v1beta2") != nil {
 		findings = append(findings, ok("Kueue is there: label %s puts a job into a queue.", v1alpha1.LabelQueue))
 	}
 	return findings

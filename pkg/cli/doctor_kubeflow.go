@@ -29,7 +29,7 @@ type operators struct {
 
 // checkKubeflow returns which Kubeflow kinds are served, and what Kubeflow's operator left behind. Without such a kind there is nothing to find.
 func (t *tool) checkKubeflow(ctx context.Context, c *connection) []finding {
-	resources := c.served(kubeflowVersion.String())
+	resources := c.resources(v1alpha1.KubeflowVersion)
 	all := convert.ServedKinds()
 	has := which(all, func(kind convert.Kind) bool { return resources[plural(kind.Name)] })
 	found, err := c.operators(ctx)

@@ -44,19 +44,19 @@ var needs = []need{
 
 // needs returns the rights of the verbs, also for the Kubeflow kinds of the cluster.
 func (c *connection) needs() []need {
-	resources := c.served(kubeflowVersion.String())
+	resources := c.resources(v1alpha1.KubeflowVersion)
 	var reading, steering []rights.Right
 	for _, kind := range convert.ServedKinds() {
 		if resource := plural(kind.Name); resources[resource] {
-			reading = append(reading, on(kubeflowVersion.Group, resource, "", "get", "list")...)
-			steering = append(steering, on(kubeflowVersion.Group, resource, "", "patch", "delete")...)
+			reading = append(reading, on(v1alpha1.KubeflowGroup, resource, "", "get", "list")...)
+			steering = append(steering, on(v1alpha1.KubeflowGroup, resource, "", "patch", "delete")...)
 		}
 	}
 	if len(reading) == 0 {
 		return needs
 	}
 	all := append(slices.Clone(needs), need{"all verbs on Kubeflow jobs", reading, false}, need{"suspend, resume, scale, restart, delete of Kubeflow jobs", steering, false})
-	if c.served(workloadKind.GroupVersion().String())["workloads"] {
+	if c.resources(workloadKind.GroupVersion().String())["workloads"] {
 		all = append(all, need{"suspend, resume, why of Kubeflow jobs in a queue of Kueue", on(workloadKind.Group, "workloads", "", "list", "patch", "delete"), false})
 	}
 	return all

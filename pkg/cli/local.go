@@ -159,7 +159,7 @@ func (t *tool) readLocal(file string) (*v1alpha1.TrainingJob, map[string]map[str
 
 // noJob returns the error about a file without a TrainingJob, which has other kinds.
 func noJob(file string, kinds []string) error {
-	is := func(kind string) bool { return strings.HasPrefix(kind, "kubeflow.org/") }
+	is := func(kind string) bool { return strings.HasPrefix(kind, v1alpha1.KubeflowGroup+"/") }
 	switch at := slices.IndexFunc(kinds, is); {
 	case at >= 0:
 		return fmt.Errorf("%s has a job of Kubeflow, and a local run takes a TrainingJob: write kubectl tj convert -f %s | kubectl tj run -", file, file)
@@ -181,7 +181,7 @@ func (t *tool) readOther(file string, document []byte, configMaps map[string]map
 	case o.Kind == "ConfigMap":
 		configMaps[o.Name] = o.Data
 	case o.Kind == "PersistentVolumeClaim": // a folder of each name
-	case o.Kind != "" && !strings.Contains(o.APIVersion, "kubeflow.org/"):
+	case o.Kind != "" && !strings.Contains(o.APIVersion, v1alpha1.KubeflowGroup+"/"):
 		t.say(fmt.Sprintf("%s: left out: %s %s", file, o.Kind, o.Name))
 	}
 	return kind, nil

@@ -8,18 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/kubeflow/convert"
 )
 
 // kinds are what kubectl calls a TrainingJob before a slash.
 var kinds = []string{"tj", "trainingjob", "trainingjobs", "trainingjob.trainingjob.dev", "trainingjobs.trainingjob.dev"}
 
-// kubeflowVersion is the version of the Kubeflow kinds that the operator can serve.
-var kubeflowVersion = schema.GroupVersion{Group: "kubeflow.org", Version: "v1"}
-
 // kubeflowKind returns the Kubeflow kind that a word means, in any case: pytorchjob, pytorchjobs, pytorchjobs.kubeflow.org.
 func kubeflowKind(word string) (convert.Kind, bool) {
-	word = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(word), "."+kubeflowVersion.Group), "."+kubeflowVersion.Version)
+	word = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(word), "."+v1alpha1.KubeflowGroup), ".v1")
 	for _, kind := range convert.ServedKinds() {
 		if word == singular(kind.Name) || word == plural(kind.Name) {
 			return kind, true
@@ -57,13 +55,13 @@ func plainName(arg string) string { return arg[strings.Index(arg, "/")+1:] }
 // emptyOf returns an object of the Kubeflow kind.
 func emptyOf(kind string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
-	o.SetGroupVersionKind(kubeflowVersion.WithKind(kind))
+	o.SetGroupVersionKind(schema.FromAPIVersionAndKind(v1alpha1.KubeflowVersion, kind))
 	return o
 }
 
 // emptyListOf returns a list of objects of the Kubeflow kind.
 func emptyListOf(kind string) *unstructured.UnstructuredList {
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(kubeflowVersion.WithKind(kind + "List"))
+	list.SetGroupVersionKind(schema.FromAPIVersionAndKind(v1alpha1.KubeflowVersion, kind+"List"))
 	return list
 }

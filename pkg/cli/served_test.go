@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,7 +30,7 @@ func pytorchJob(name string, change func(map[string]any)) *unstructured.Unstruct
 		change(content)
 	}
 	o := &unstructured.Unstructured{Object: content}
-	o.SetGroupVersionKind(kubeflowVersion.WithKind("PyTorchJob"))
+	o.SetGroupVersionKind(schema.FromAPIVersionAndKind(v1alpha1.KubeflowVersion, "PyTorchJob"))
 	return o
 }
 
@@ -125,7 +126,7 @@ func TestSteeringChangesTheKubeflowJob(t *testing.T) {
 // A Kubeflow job without a TrainingJob has a cause, and the sentence has the next step.
 func TestWhyAKubeflowJobIsNotServed(t *testing.T) {
 	former := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "mnist-worker-0", Labels: map[string]string{"training.kubeflow.org/job-name": "mnist"}}}
-	former.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(pytorchJob("mnist", nil), kubeflowVersion.WithKind("PyTorchJob"))}
+	former.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(pytorchJob("mnist", nil), schema.FromAPIVersionAndKind(v1alpha1.KubeflowVersion, "PyTorchJob"))}
 	warning := &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "e"}, Type: corev1.EventTypeWarning, Reason: "Odd", Message: "It rains.",
 		InvolvedObject: corev1.ObjectReference{UID: "kubeflow-mnist"}, LastTimestamp: builder.Time(0),

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
@@ -78,70 +77,24 @@ func (t *tool) ui(ctx context.Context, o *uiFlags) error {
 
 // watchedJobs are the jobs of the pages, as a watch last showed them.
 type watchedJobs struct {
+	following
 	tool  *tool
 	c     *connection
 	store cache.Store
-
-	mu      sync.Mutex
-	changed chan struct{}
-	broken  bool
-	failed  error
 }
 
 // watchJobs follows the jobs until the context ends. It returns an error if the caller may not.
 func (t *tool) watchJobs(ctx context.Context, c *connection, namespace string, selected labels.Selector) (*watchedJobs, error) {
 	quiet := *t
 	quiet.ErrOut = io.Discard // a page reports omissions once, and not with each request
-	w := &watchedJobs{tool: &quiet, c: c, changed: make(chan struct{})}
+	w := &watchedJobs{tool: &quiet, c: c, following: following{changed: make(chan struct{}), say: t.say}}
 	if _, err := c.jobs(ctx, namespace, selected.String()); err != nil { // it knows more about what is wrong than a watch
 		return nil, err
 	}
-	lister := c.lister(&v1alpha1.TrainingJobList{}, namespace, &client.ListOptions{LabelSelector: selected}, func(err error) { w.report(err, t.say) })
-	notify := func(any) { w.notify() }
-	store, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: lister, ObjectType: &v1alpha1.TrainingJob{},
-		Handler: cache.ResourceEventHandlerFuncs{AddFunc: notify, UpdateFunc: func(any, any) { w.notify() }, DeleteFunc: notify},
-	})
+	lister := c.lister(&v1alpha1.TrainingJobList{}, namespace, &client.ListOptions{LabelSelector: selected}, w.noteRequest)
+	store, informer := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: lister, ObjectType: &v1alpha1.TrainingJob{}, Handler: w.wakes()})
 	w.store = store
-	go informer.RunWithContext(ctx)
-	for !informer.HasSynced() {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if err := w.failure(); err != nil {
-			return nil, err
-		}
-		wait(ctx, syncPoll)
-	}
-	return w, nil
-}
-
-// report reports a broken connection once, until it works again.
-func (w *watchedJobs) report(err error, say func(string)) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch {
-	case err == nil:
-		w.broken = false
-	case isForGood(err):
-		w.failed = err
-	case !w.broken && isTrouble(err):
-		w.broken = true
-		say("The cluster does not answer (" + err.Error() + "); trying again.")
-	}
-}
-
-func (w *watchedJobs) failure() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.failed
-}
-
-func (w *watchedJobs) notify() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	close(w.changed)
-	w.changed = make(chan struct{})
+	return w, w.begin(ctx, informer)
 }
 
 // List returns the jobs, sorted, and a channel that is closed when they may have changed.

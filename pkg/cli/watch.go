@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,12 +24,9 @@ import (
 	"github.com/trainingjob/operator/pkg/cli/logs"
 )
 
-// watched is a job and its pods as a watch last showed them.
-type watched struct {
-	mu   sync.Mutex
-	job  *v1alpha1.TrainingJob
-	pods cache.Store
-	gone bool
+// following is the course of a watch.
+type following struct {
+	mu sync.Mutex
 	// changed is closed, and another one made, when something may have changed.
 	changed chan struct{}
 	// failed is why it is no use to watch on.
@@ -37,48 +36,59 @@ type watched struct {
 	broken bool
 }
 
+// watched is a job and its pods as a watch last showed them.
+type watched struct {
+	following
+	job  *v1alpha1.TrainingJob
+	pods cache.Store
+	gone bool
+}
+
 // errGone ends a watch whose job was deleted.
 var errGone = errors.New("the job was deleted while it was watched")
 
 // watch follows a job and its pods until the context ends. It resumes broken connections and reports them through say. It returns an
 // error if the caller may not watch.
 func (c *connection) watch(ctx context.Context, job *v1alpha1.TrainingJob, say func(string)) (*watched, error) {
-	w := &watched{job: job, changed: make(chan struct{}), say: say}
+	w := &watched{job: job, following: following{changed: make(chan struct{}), say: say}}
 	jobs := c.lister(&v1alpha1.TrainingJobList{}, job.Namespace, &client.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", job.Name)}, w.noteRequest)
 	pods := c.lister(&corev1.PodList{}, job.Namespace, &client.ListOptions{LabelSelector: selectorOf(job)}, w.noteRequest)
-	store, podInformer := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: pods, ObjectType: &corev1.Pod{}, Handler: w.onPod()})
+	store, podInformer := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: pods, ObjectType: &corev1.Pod{}, Handler: w.wakes()})
 	w.pods = store
 	_, jobInformer := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: jobs, ObjectType: &v1alpha1.TrainingJob{}, Handler: w.onJob(job)})
-	go podInformer.RunWithContext(ctx)
-	go jobInformer.RunWithContext(ctx)
-	for !podInformer.HasSynced() || !jobInformer.HasSynced() {
-		if err := w.failure(); err != nil {
-			return nil, err
-		}
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		wait(ctx, syncPoll)
-	}
-	return w, nil
+	return w, w.begin(ctx, podInformer, jobInformer)
 }
 
 // syncPoll is how often to check whether a watch has begun.
 const syncPoll = 20 * time.Millisecond
 
+// begin runs the informers until the context ends, and waits until they show all objects. It returns an error if the caller may not watch.
+func (f *following) begin(ctx context.Context, informers ...cache.Controller) error {
+	for _, informer := range informers {
+		go informer.RunWithContext(ctx)
+	}
+	for slices.ContainsFunc(informers, func(informer cache.Controller) bool { return !informer.HasSynced() }) {
+		if err := cmp.Or(f.failure(), ctx.Err()); err != nil {
+			return err
+		}
+		wait(ctx, syncPoll)
+	}
+	return nil
+}
+
 // noteRequest takes into account how a request of the watch went.
-func (w *watched) noteRequest(err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (f *following) noteRequest(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	switch {
 	case err == nil:
-		w.broken = false
+		f.broken = false
 	case isForGood(err):
-		w.failed = err
-		w.notify()
-	case !w.broken && isTrouble(err):
-		w.broken = true
-		w.say("The cluster does not answer (" + err.Error() + "); trying again.")
+		f.failed = err
+		f.notify()
+	case !f.broken && isTrouble(err):
+		f.broken = true
+		f.say("The cluster does not answer (" + err.Error() + "); trying again.")
 	}
 }
 
@@ -92,18 +102,16 @@ func isTrouble(err error) bool {
 	return !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) && !errors.Is(err, context.Canceled)
 }
 
-func (w *watched) failure() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.failed
+func (f *following) failure() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.failed
 }
 
-func (w *watched) onPod() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { w.change(func() {}) },
-		UpdateFunc: func(any, any) { w.change(func() {}) },
-		DeleteFunc: func(any) { w.change(func() {}) },
-	}
+// wakes returns a handler that wakes those who wait for a change.
+func (f *following) wakes() cache.ResourceEventHandler {
+	wake := func(any) { f.change(func() {}) }
+	return cache.ResourceEventHandlerFuncs{AddFunc: wake, UpdateFunc: func(_, o any) { wake(o) }, DeleteFunc: wake}
 }
 
 // onJob keeps the job as it is now. Another job of its name is another job.
@@ -135,17 +143,17 @@ func (w *watched) onJob(first *v1alpha1.TrainingJob) cache.ResourceEventHandler 
 }
 
 // change changes what was seen and wakes those who wait for that.
-func (w *watched) change(do func()) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (f *following) change(do func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	do()
-	w.notify()
+	f.notify()
 }
 
 // notify wakes those who wait for a change. The caller holds the lock.
-func (w *watched) notify() {
-	close(w.changed)
-	w.changed = make(chan struct{})
+func (f *following) notify() {
+	close(f.changed)
+	f.changed = make(chan struct{})
 }
 
 // See returns the job and its pods as they are now, and a channel that is closed when that may have changed. What is returned is only

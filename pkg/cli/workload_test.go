@@ -24,7 +24,7 @@ func workloadOf(name string, active bool, conditions ...any) *unstructured.Unstr
 		"status":   map[string]any{"conditions": conditions},
 	}}
 	o.SetGroupVersionKind(schema.GroupVersionKind{Group: "kueue.x-k8s.io", Version: "v1beta2", Kind: "Workload"})
-	o.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(pytorchJob(name, nil), kubeflowVersion.WithKind("PyTorchJob"))})
+	o.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(pytorchJob(name, nil), schema.FromAPIVersionAndKind(v1alpha1.KubeflowVersion, "PyTorchJob"))})
 	return o
 }
 

@@ -51,7 +51,7 @@ func NewNames(job *v1alpha1.TrainingJob) *Names {
 		next += size(job, role)
 	}
 	n.total = next
-	if facts := state.FactsOf(job.Spec.Framework); facts.FindLeader == state.FindAll && facts.Port.Default != 0 { // XGBoost's ranks open ports among themselves, too
+	if traits := state.TraitsOf(job.Spec.Framework); traits.FindLeader == state.FindAll && traits.Port.Default != 0 { // XGBoost's ranks open ports among themselves, too
 		n.own = framework.Ports(job)
 	}
 	domain := regexp.QuoteMeta("." + job.Name)
@@ -181,7 +181,7 @@ func isOfName(c byte) bool {
 // they meet there, else of each replica.
 func (n *Names) Ports() []int {
 	var ports []int
-	meets := state.FactsOf(n.job.Spec.Framework).Meet
+	meets := state.TraitsOf(n.job.Spec.Framework).Meet
 	for _, port := range framework.Ports(n.job) {
 		for _, role := range n.roles {
 			for i := range size(n.job, role) {

@@ -37,7 +37,7 @@ type operator struct {
 	retries workqueue.TypedRateLimiter[client.ObjectKey]
 	job     client.ObjectKey
 	server  *server.Server
-	reads   reads.Reads
+	reads   reads.Reader
 	// happened takes the lines of the operator's log, emitted its Events.
 	happened func([]journal.Line)
 	emitted  func(corev1.Event)
@@ -53,7 +53,7 @@ func newOperator(s *server.Server, names *Names, lostAfter time.Duration, post f
 	o := &operator{server: s, job: client.ObjectKeyFromObject(names.job), retries: reconcile.Retries[client.ObjectKey]()}
 	settings := options(lostAfter)
 	o.reads = reads.New(&reads.Settings{Page: progress.NewReader().Read, Clock: clock.RealClock{}, Changed: func(client.ObjectKey) { post(o.queue.Now) }})
-	settings.Reads = o.reads
+	settings.Reader = o.reads
 	settings.PageAt = func(p *state.Pod) (netip.AddrPort, error) { return names.Page(p.Page.Address, p.Page.Port) }
 	o.cache = s.NewCache(manager.Views(settings.Signals), func(server.Kind) int { return 0 })
 	kube := &server.Client{

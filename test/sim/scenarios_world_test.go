@@ -97,17 +97,6 @@ var worlds = []scenario{
 			r.within(2*time.Minute, "the job runs although every node is avoided", r.running)
 			r.succeed("worker-0")
 		}},
-	{name: "spares_of_an_earlier_operator", job: []builder.JobOption{builder.Workers(2)}, want: leaderSucceeded(0, 1, 0), every: 3, play: func(r *run) {
-		r.running()
-		r.CreatePod("j-worker-spare-0", func(pod *corev1.Pod) {
-			pod.Labels = map[string]string{v1alpha1.LabelJobUID: string(r.Job().UID), v1alpha1.LabelSpare: "worker"}
-			pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(r.Job(), v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))}
-			pod.Spec.Containers = []corev1.Container{{Name: "pause", Image: "pause"}}
-		})
-		r.DeletePod(world.User, r.pod("worker-1")) // the operator hears of its replicas only, or looks when it starts
-		r.until("the spare is gone", func() bool { return len(r.Pods()) == 2 && r.pod("worker-1") != nil })
-		r.succeed("worker-0")
-	}},
 	{name: "saves_before_a_suspension", job: []builder.JobOption{pytorch, builder.Workers(2), builder.Asking(20)}, want: leaderSucceeded(0, 0, 0), every: 2,
 		play: func(r *run) {
 			r.running()

@@ -20,8 +20,6 @@ const (
 	LabelLife = Group + "/life"
 	// LabelNamed is on pods that DNS resolves: "true". The job's Service selects by it.
 	LabelNamed = Group + "/named"
-	// LabelSpare is on placeholder pods of operators up to 2026-11. This operator deletes them.
-	LabelSpare = Group + "/spare"
 )
 
 // LabelQueue is set by users on a TrainingJob that waits in a LocalQueue of Kueue.
@@ -129,6 +127,12 @@ const (
 
 // AnnotationKubeflowSource is on a TrainingJob that serves a Kubeflow job: a hash of what the operator made it from.
 const AnnotationKubeflowSource = Group + "/kubeflow-source"
+
+// KubeflowGroup is the API group of Kubeflow's jobs, and KubeflowVersion the version of those that the operator can serve.
+const (
+	KubeflowGroup   = "kubeflow.org"
+	KubeflowVersion = KubeflowGroup + "/v1"
+)
 
 // Labels that tools made for the Kubeflow training operator read.
 const (

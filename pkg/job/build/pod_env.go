@@ -70,7 +70,7 @@ func EnvConflicts(job *v1alpha1.TrainingJob, slot state.Slot, env []corev1.EnvVa
 // Port returns the port at which the role's replicas listen: the container port in its template that has the framework's name for it, else the
 // framework's default.
 func Port(job *v1alpha1.TrainingJob, role v1alpha1.Role) int32 {
-	port := state.FactsOf(job.Spec.Framework).Port
+	port := state.TraitsOf(job.Spec.Framework).Port
 	for _, c := range job.Spec.ReplicaSpecs[role].Template.Spec.Containers {
 		for _, p := range c.Ports {
 			if p.Name == port.Name {
@@ -89,7 +89,7 @@ const meetings = 16
 // or one of the 15 above it. A port that the template declares stays.
 func LeaderPort(job *v1alpha1.TrainingJob, attempt int) int32 {
 	switch first := leaderPort(job); {
-	case !state.FactsOf(job.Spec.Framework).Meet:
+	case !state.TraitsOf(job.Spec.Framework).Meet:
 		return 0
 	case !state.KeepsPods(job) || !state.MovesPort(&job.Spec):
 		return first

@@ -13,26 +13,15 @@ import (
 // maxUnhealthy is how many unhealthy nodes new pods avoid at most. The nodes that have been unhealthy for longest come first.
 const maxUnhealthy = 64
 
-// Health holds what the operator's flags set about nodes.
-type Health struct {
-	// LostAfter is how long a node must have been not ready for its pods to count as lost.
-	LostAfter time.Duration
-	// Signals are the conditions and taints that count.
-	Signals Signals
-}
-
-// Of returns what the operator knows of the node.
-func (h Health) Of(node *corev1.Node) state.Node { return Of(node, h.LostAfter, h.Signals) }
-
 // Unhealthy returns, sorted, the names of the nodes that a condition or a taint shows to be unhealthy or lost: the scheduler reads no such
 // condition. It leaves out nodes that are only cordoned, because the scheduler keeps pods off them.
-func (h Health) Unhealthy(all []corev1.Node) []string {
+func Unhealthy(all []corev1.Node, lostAfter time.Duration, signals Signals) []string {
 	var unhealthy []state.Node
 	for i := range all {
-		isSignalled := slices.ContainsFunc(all[i].Status.Conditions, func(c corev1.NodeCondition) bool { return h.Signals.Match(&c) }) ||
-			slices.ContainsFunc(all[i].Spec.Taints, func(t corev1.Taint) bool { return h.Signals[Signal{TaintSignal, t.Key}] > state.IgnoreNode })
+		isSignalled := slices.ContainsFunc(all[i].Status.Conditions, func(c corev1.NodeCondition) bool { return signals.Match(&c) }) ||
+			slices.ContainsFunc(all[i].Spec.Taints, func(t corev1.Taint) bool { return signals[Signal{TaintSignal, t.Key}] > state.IgnoreNode })
 		if isSignalled {
-			unhealthy = append(unhealthy, h.Of(&all[i]))
+			unhealthy = append(unhealthy, Of(&all[i], lostAfter, signals))
 		}
 	}
 	since := func(n state.Node) time.Time { return state.Latest(n.Since, n.Unhealthy.Time) } // one of them is set

@@ -25,15 +25,15 @@ func Of(node *corev1.Node, lostAfter time.Duration, signals Signals) state.Node 
 			}
 		}
 	}
-	if action, words := signals.of(node); action == state.LoseNode {
-		n.Since, n.Loss = words.Time, words
+	if action, trouble := signals.of(node); action == state.LoseNode {
+		n.Since, n.Loss = trouble.Time, trouble
 	} else if action > state.IgnoreNode {
-		words.Reason = v1alpha1.ReasonNodeUnhealthy
-		n.Unhealthy, n.Action = words, action
+		trouble.Reason = v1alpha1.ReasonNodeUnhealthy
+		n.Unhealthy, n.Action = trouble, action
 	}
 	for i := range node.Spec.Taints {
 		if t := &node.Spec.Taints[i]; t.Key == corev1.TaintNodeOutOfService {
-			n.Loss = wordsOfTaint(t)
+			n.Loss = troubleOfTaint(t)
 			n.Since = n.Loss.Time
 		}
 	}

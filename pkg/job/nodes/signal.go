@@ -153,25 +153,25 @@ func (s Signals) Match(c *corev1.NodeCondition) bool {
 
 // of returns the strongest action of the node's signals, and the trouble that this signal shows; the first one if several are equally
 // strong. It returns IgnoreNode if the node shows no signal that counts.
-func (s Signals) of(node *corev1.Node) (action state.NodeAction, words state.Trouble) {
+func (s Signals) of(node *corev1.Node) (action state.NodeAction, trouble state.Trouble) {
 	consider := func(signal Signal, tell func() state.Trouble) {
 		if does := s[signal]; does > action {
-			action, words = does, tell()
+			action, trouble = does, tell()
 		}
 	}
 	for i := range node.Status.Conditions {
 		if c := &node.Status.Conditions[i]; c.Status == corev1.ConditionTrue {
-			consider(Signal{ConditionSignal, string(c.Type)}, func() state.Trouble { return wordsOfCondition(c) })
+			consider(Signal{ConditionSignal, string(c.Type)}, func() state.Trouble { return troubleOfCondition(c) })
 		}
 	}
 	for i := range node.Spec.Taints {
 		t := &node.Spec.Taints[i]
-		consider(Signal{TaintSignal, t.Key}, func() state.Trouble { return wordsOfTaint(t) })
+		consider(Signal{TaintSignal, t.Key}, func() state.Trouble { return troubleOfTaint(t) })
 	}
 	if node.Spec.Unschedulable {
 		consider(Signal{Kind: CordonSignal}, func() state.Trouble { return unhealthy("cordoned") })
 	}
-	return action, words
+	return action, trouble
 }
 
 // unhealthy returns the trouble of a node that a signal shows to be unhealthy.
@@ -179,7 +179,7 @@ func unhealthy(words string) state.Trouble {
 	return state.Trouble{Reason: v1alpha1.ReasonNodeUnhealthy, Message: state.Printable(state.Quote(words))}
 }
 
-func wordsOfCondition(c *corev1.NodeCondition) state.Trouble {
+func troubleOfCondition(c *corev1.NodeCondition) state.Trouble {
 	text := string(c.Type)
 	if c.Reason != "" {
 		text += " (" + c.Reason + ")"
@@ -187,15 +187,15 @@ func wordsOfCondition(c *corev1.NodeCondition) state.Trouble {
 	if c.Message != "" {
 		text += ": " + c.Message
 	}
-	words := unhealthy(text)
-	words.Time = c.LastTransitionTime.Time
-	return words
+	trouble := unhealthy(text)
+	trouble.Time = c.LastTransitionTime.Time
+	return trouble
 }
 
-func wordsOfTaint(t *corev1.Taint) state.Trouble {
-	words := state.Trouble{Reason: v1alpha1.ReasonNodeTainted, Message: "tainted " + t.Key}
+func troubleOfTaint(t *corev1.Taint) state.Trouble {
+	trouble := state.Trouble{Reason: v1alpha1.ReasonNodeTainted, Message: "tainted " + t.Key}
 	if t.TimeAdded != nil {
-		words.Time = t.TimeAdded.Time
+		trouble.Time = t.TimeAdded.Time
 	}
-	return words
+	return trouble
 }

@@ -175,8 +175,8 @@ func (c conditions) setProgressing(v *policy.Verdict) {
 	switch {
 	case !c.isTrue(v1alpha1.ConditionRunning) || c.s.Job.Spec.Progress == nil || hasFinished:
 		meta.RemoveStatusCondition(&c.next.Conditions, v1alpha1.ConditionProgressing)
-	case v.Stalled != "":
-		c.set(v1alpha1.ConditionProgressing, false, v1alpha1.ReasonProgressStalled, state.KeepBeginning("No progress: "+v.Stalled+"."))
+	case v.NoProgress != "":
+		c.set(v1alpha1.ConditionProgressing, false, v1alpha1.ReasonProgressStalled, state.KeepBeginning("No progress: "+v.NoProgress+"."))
 	case v.Unread != "":
 		c.set(v1alpha1.ConditionProgressing, false, v1alpha1.ReasonProgressUnread, state.KeepBeginning("The operator cannot read the progress page: "+v.Unread+"."))
 	case !since.IsZero() && c.s.Progress.Renewed.After(since):

@@ -37,7 +37,6 @@ func converge(s *state.Snapshot, v *policy.Verdict) todo {
 	case policy.Continue, policy.Hold:
 		t.goOn(s, v)
 	}
-	t.addSteps(deleteSpares(s))
 	return t
 }
 
@@ -80,17 +79,6 @@ func (t *todo) cleanUp(s *state.Snapshot, v *policy.Verdict) {
 			t.add(deleteGroups(s, everyGroup))
 		}
 	}
-}
-
-// deleteSpares returns the steps that delete the placeholder pods of an earlier operator. They do no work, and nothing waits for their end.
-func deleteSpares(s *state.Snapshot) []Step {
-	var steps []Step
-	for i := range s.Spares {
-		if p := &s.Spares[i]; p.Deleted.IsZero() {
-			steps = append(steps, DeletePod{Name: p.Name, UID: p.UID, Why: WhySpare})
-		}
-	}
-	return steps
 }
 
 // isToClean returns a function that reports whether the policy deletes the pod of a finished job.

@@ -15,7 +15,7 @@ import (
 func TestWhyAnExpiredJobIsStillThereIsToldOnce(t *testing.T) {
 	refused := func(since time.Duration, told bool) builder.SnapshotOption {
 		return func(s *state.Observed) {
-			s.Refusal = &state.Refusal{Reason: v1alpha1.ReasonForbidden, Message: "no right", Since: builder.Epoch.Add(since), Retry: builder.Epoch.Add(since), Told: told}
+			s.Refusal = &state.Refusal{Reason: v1alpha1.ReasonForbidden, Message: "no right", Since: builder.Epoch.Add(since), Retry: builder.Epoch.Add(since), Reported: told}
 		}
 	}
 	job := builder.Job("j", builder.Workers(1), finished(v1alpha1.ReasonLeaderSucceeded), builder.TTL(20))

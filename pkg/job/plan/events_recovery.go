@@ -65,7 +65,7 @@ func messageOnNode(s *state.Snapshot, n *v1alpha1.AvoidedNode) string {
 // deletionRefused returns one Event that explains why an expired job still exists. A result is final, so no condition shows it.
 func deletionRefused(s *state.Snapshot, v *policy.Verdict) []Event {
 	refusal := s.Refusal
-	if !v.Expired || refusal == nil || refusal.Reason == "" || refusal.Told || refusal.Since.Before(s.Job.Status.CompletionTime.Time) {
+	if !v.Expired || refusal == nil || refusal.Reason == "" || refusal.Reported || refusal.Since.Before(s.Job.Status.CompletionTime.Time) {
 		return nil
 	}
 	return []Event{warn(v1alpha1.EventDeletionRefused, refusal.Reason, state.KeepBeginning(refusal.Message))}

@@ -42,7 +42,8 @@ func FuzzForeignWords(f *testing.F) {
 // listeners returns snapshots of jobs with these messages from all sources.
 func listeners(reason, message string, which uint8) []*state.Snapshot {
 	reported := func(o *state.Observed) {
-		o.Progress = state.Progress{Renewed: builder.Epoch, Step: 7, Checkpoint: state.Printable(state.Cut(message, state.MaxWords)), SavedFor: state.Cut(reason, state.MaxWords)}
+		report := state.Report{Step: 7, Checkpoint: state.Printable(state.Cut(message, state.MaxWords)), SavedFor: state.Cut(reason, state.MaxWords)}
+		o.Progress = state.Progress{Report: report, Renewed: builder.Epoch}
 	}
 	annotated := func(job *v1alpha1.TrainingJob) {
 		job.Annotations = map[string]string{v1alpha1.AnnotationQueueMessage: message, v1alpha1.AnnotationRestart: reason}

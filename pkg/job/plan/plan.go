@@ -112,7 +112,7 @@ func planOfDeleted(s *state.Snapshot) Plan {
 	p.Status.ObservedGeneration = s.Job.Generation
 	observe(s, &p.Status)
 	steps, wake := deletePods(s, func(state.Pod) bool { return true }, WhyJobDeleted)
-	p.Steps = firstWrites(slices.Concat(steps, deleteSpares(s)))
+	p.Steps = firstWrites(steps)
 	p.Wake = state.Earliest(wake, policy.NextLoss(s))
 	if due := s.Recorded.Add(recordEvery); s.Now.Before(due) && !isUrgent(&s.Job.Status, &p.Status) {
 		p.Status, p.Wake = s.Job.Status, state.Earliest(p.Wake, due)

@@ -94,7 +94,7 @@ func TestAnOldReportIsRecorded(t *testing.T) {
 	running := seen(builder.Running("worker", 0))
 	job := underWay(t, takenOn(t, builder.Workers(1), builder.Progress(100, v1alpha1.StallNotify)), running...)
 	look := func(now time.Duration, report string, renewed time.Duration) *state.Snapshot {
-		with := func(o *state.Observed) { o.Progress.Report = report }
+		with := func(o *state.Observed) { o.Progress.ID = report }
 		return builder.Snapshot(job, append(slices.Clone(running), builder.Reported(7, renewed), builder.Now(now), with)...)
 	}
 	job = after(t, look(20*second, "first", 20*second))

@@ -158,18 +158,18 @@ func setProgress(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 		is.CheckpointTime = is.RenewTime
 	}
 	isOld := s.Now.Sub(s.Progress.Renewed) >= state.StallAfter(s.Job.Spec.Progress)/2 // a later process of the operator must not take it for a new one
-	if was != nil && was.RenewTime != nil && is.RenewTime.Sub(was.RenewTime.Time) < renewalEvery && (!isOld || s.Progress.Report == next.Memory.Report) {
+	if was != nil && was.RenewTime != nil && is.RenewTime.Sub(was.RenewTime.Time) < renewalEvery && (!isOld || s.Progress.ID == next.Memory.Report) {
 		is.RenewTime = was.RenewTime
 	} else {
-		next.Memory.Report = s.Progress.Report
+		next.Memory.Report = s.Progress.ID
 	}
 	next.Progress = is
 }
 
 // setRenewal records the time of the latest report. A report that is recorded keeps its time: else each write would make it newer.
 func setRenewal(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
-	if next.Progress != nil && !s.Progress.Renewed.IsZero() && s.Progress.Report != next.Memory.Report {
-		next.Progress.RenewTime, next.Memory.Report = renewal(s), s.Progress.Report
+	if next.Progress != nil && !s.Progress.Renewed.IsZero() && s.Progress.ID != next.Memory.Report {
+		next.Progress.RenewTime, next.Memory.Report = renewal(s), s.Progress.ID
 	}
 }
 

@@ -21,7 +21,6 @@ const (
 	WhyFormerJob    = "it belongs to an earlier job of the same name, on a lost node"
 	WhyGroupGoing   = "its pod group is being deleted"
 	WhyNodeIsBack   = "the nodes that it excludes are back"
-	WhySpare        = "it is a spare of an earlier operator"
 )
 
 // Step is one write to take: a CreateService, CreateSSHKey, CreateGroup, ResizeGroup, DeleteGroup, CreatePod, RestartPod,

@@ -48,7 +48,7 @@ func factsOf(s *state.Snapshot, ruling *Ruling) Facts {
 	return Facts{
 		Amendments: amendments, GivenUp: givenUp(s, ruling.Restarts), Hastened: hastened(s), Calm: calm, Settled: settled,
 		Accounts: nextAccounts(s, ruling, amendments), Avoided: nodes.NotPreferred(s),
-		BlocksRunning: blocksRunning(s), NotRunning: notRunning(s), Stalled: whyStalled(s), Unread: whyUnread(s),
+		BlocksRunning: blocksRunning(s), NotRunning: notRunning(s), NoProgress: noProgress(s), Unread: whyUnread(s),
 	}
 }
 

@@ -55,8 +55,8 @@ func hang(s *state.Snapshot) v1alpha1.Failure {
 	return f
 }
 
-// whyStalled returns for how long the job has made no progress, if that is too long; else it is empty.
-func whyStalled(s *state.Snapshot) string {
+// noProgress returns for how long the job has made no progress, if that is too long; else it is empty.
+func noProgress(s *state.Snapshot) string {
 	if !s.HasStalled() {
 		return ""
 	}

@@ -86,8 +86,8 @@ func TestAPageThatWasNotReadIsNoHang(t *testing.T) {
 		"no connection within 2s": {builder.Unread("no connection within 2s"), builder.Now(110 * second)},
 	} {
 		v := policy.Judge(builder.Snapshot(again, append(seenAt(0), options...)...))
-		if v.Unread != want || v.Stalled != "" {
-			t.Errorf("unread %q, want %q; stalled %q", v.Unread, want, v.Stalled)
+		if v.Unread != want || v.NoProgress != "" {
+			t.Errorf("unread %q, want %q; stalled %q", v.Unread, want, v.NoProgress)
 		}
 	}
 	v := policy.Judge(builder.Snapshot(again, seenAt(161, builder.Reported(7, 50*second), builder.Read(150*second), builder.Unread("connection refused"))...))
@@ -95,12 +95,12 @@ func TestAPageThatWasNotReadIsNoHang(t *testing.T) {
 	former(again) // an earlier attempt has got further
 	for step, want := range map[int64]string{7: "the last step was 7", 0: "no step of this attempt was read"} {
 		v := policy.Judge(builder.Snapshot(again, seenAt(161, builder.Reported(step, 50*second), builder.Read(150*second))...))
-		if want := "master-0 has not reported for 1m40s; " + want; v.Stalled != want {
-			t.Errorf("stalled %q, want %q", v.Stalled, want)
+		if want := "master-0 has not reported for 1m40s; " + want; v.NoProgress != want {
+			t.Errorf("stalled %q, want %q", v.NoProgress, want)
 		}
 	}
-	if want := "master-0 has not reported for 1m40s; the last step was 7"; v.Stalled != want || v.Unread != "" {
-		t.Errorf("stalled %q, want %q; unread %q", v.Stalled, want, v.Unread)
+	if want := "master-0 has not reported for 1m40s; the last step was 7"; v.NoProgress != want || v.Unread != "" {
+		t.Errorf("stalled %q, want %q; unread %q", v.NoProgress, want, v.Unread)
 	}
 }
 

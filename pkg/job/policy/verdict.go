@@ -76,8 +76,8 @@ type Facts struct {
 	// NotRunning is the lowest-ranked replica that is not running; nil if all run. BlocksRunning is the first one that the job cannot run
 	// without.
 	BlocksRunning, NotRunning *state.Replica
-	// Stalled describes for how long the job has made no progress; empty while it has time.
-	Stalled string
+	// NoProgress describes for how long the job has made no progress; empty while it has time.
+	NoProgress string
 	// Unread is why the operator has not been able to read the training's page for that long; empty if it has.
 	Unread string
 }

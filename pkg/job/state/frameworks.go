@@ -2,8 +2,8 @@ package state
 
 import "github.com/trainingjob/operator/apis/training/v1alpha1"
 
-// Facts are what decisions and pods need of a framework. What its replicas read is in pkg/job/framework.
-type Facts struct {
+// Traits are what decisions and pods need of a framework. What its replicas read is in pkg/job/framework.
+type Traits struct {
 	// Name is the framework as spec.framework has it.
 	Name v1alpha1.Framework
 	// Roles are the roles of its jobs; nil for any. The rules of the CRD accept the same ones.
@@ -43,9 +43,9 @@ type Port struct {
 	Default int32
 }
 
-// frameworks are the facts of each framework. The agents of an elastic PyTorch job exchange host names, and each of them may become the leader.
+// frameworks are the traits of each framework. The agents of an elastic PyTorch job exchange host names, and each of them may become the leader.
 // The workers of TensorFlow and Paddle train on without each other as long as parameter servers have the variables.
-var frameworks = []Facts{
+var frameworks = []Traits{
 	{Name: v1alpha1.TensorFlow, Roles: roles(v1alpha1.Chief, v1alpha1.PS), LockStep: WithoutServers, Port: Port{"tfjob-port", 2222}},
 	{Name: v1alpha1.PyTorch, Roles: roles(v1alpha1.Master), LockStep: Always, Port: Port{"pytorchjob-port", 29500}, Meet: true, FindLeader: UnlessElastic},
 	{Name: v1alpha1.JAX, Roles: roles(), LockStep: Always, Port: Port{"jaxjob-port", 1234}, Meet: true, FindLeader: OnlyLeader},
@@ -61,14 +61,14 @@ func roles(own ...v1alpha1.Role) []v1alpha1.Role {
 	return append(own, v1alpha1.Worker, v1alpha1.Evaluator)
 }
 
-// FactsOf returns what is known of the framework; of an unknown one as much as of Custom.
-func FactsOf(framework v1alpha1.Framework) Facts {
+// TraitsOf returns what is known of the framework; of an unknown one as much as of Custom.
+func TraitsOf(framework v1alpha1.Framework) Traits {
 	for i := range frameworks {
 		if frameworks[i].Name == framework {
 			return frameworks[i]
 		}
 	}
-	return Facts{Name: v1alpha1.Custom}
+	return Traits{Name: v1alpha1.Custom}
 }
 
 // Frameworks returns the names of all frameworks.

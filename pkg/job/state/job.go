@@ -15,9 +15,6 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// kubeflowVersion is the API version of the jobs of Kubeflow's training operator.
-const kubeflowVersion = "kubeflow.org/v1"
-
 // OwnerOf returns the reference to the TrainingJob that controls the object; nil if there is none. Beside a Kubeflow job of the same name, which
 // then controls the object, a plain reference is enough. So it is for an object that has the label of a Kubeflow job's children and no
 // controller: the Kubeflow job was deleted without them.
@@ -27,7 +24,7 @@ func OwnerOf(o metav1.Object) *metav1.OwnerReference {
 	case controller == nil:
 	case isTrainingJob(controller):
 		return controller
-	case controller.APIVersion != kubeflowVersion:
+	case controller.APIVersion != v1alpha1.KubeflowVersion:
 		return nil
 	}
 	refs := o.GetOwnerReferences()
@@ -58,7 +55,7 @@ func HolderOf(kind string, o metav1.Object) string {
 // controllers of pods, or their first owner, and stop at a kind that they do not know. So that job controls the children.
 func ServedJob(job *v1alpha1.TrainingJob) *metav1.OwnerReference {
 	ref := metav1.GetControllerOfNoCopy(job)
-	if ref == nil || ref.APIVersion != kubeflowVersion || ref.Name != job.Name {
+	if ref == nil || ref.APIVersion != v1alpha1.KubeflowVersion || ref.Name != job.Name {
 		return nil
 	}
 	return ref

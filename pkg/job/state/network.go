@@ -12,7 +12,7 @@ import (
 // NamesOf returns which pods of the job have names in DNS: by the spec, or by framework. A collective whose ranks look up only their
 // leader needs no other names.
 func NamesOf(spec *v1alpha1.TrainingJobSpec) v1alpha1.DNSNames {
-	switch find := FactsOf(spec.Framework).FindLeader; {
+	switch find := TraitsOf(spec.Framework).FindLeader; {
 	case spec.Network != nil && spec.Network.DNSNames != "":
 		return spec.Network.DNSNames
 	case find == OnlyLeader, find == UnlessElastic && spec.Elastic == nil:
@@ -30,9 +30,9 @@ func IsNamed(spec *v1alpha1.TrainingJobSpec, slot Slot) bool {
 // MovesPort reports whether the ranks may meet at another port in each attempt. The port stays the same if the leader's
 // template declares or probes it, because a restart in place cannot change either.
 func MovesPort(spec *v1alpha1.TrainingJobSpec) bool {
-	facts, template := FactsOf(spec.Framework), spec.ReplicaSpecs[Leader(spec).Role].Template.Spec
-	port := facts.Port
-	return facts.Meet && !slices.ContainsFunc(slices.Concat(template.InitContainers, template.Containers), func(c corev1.Container) bool {
+	traits, template := TraitsOf(spec.Framework), spec.ReplicaSpecs[Leader(spec).Role].Template.Spec
+	port := traits.Port
+	return traits.Meet && !slices.ContainsFunc(slices.Concat(template.InitContainers, template.Containers), func(c corev1.Container) bool {
 		declares := slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Name == port.Name || p.ContainerPort == port.Default })
 		return declares || slices.ContainsFunc([]*corev1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe}, port.isLookedAt)
 	})

@@ -66,27 +66,26 @@ func (s *Snapshot) IsLost(p *Pod) bool { return p.CanRun() && s.NodeOf(p).Lost }
 // waits for that.
 func (s *Snapshot) IsSurelyLost(p *Pod) bool { return s.IsLost(p) && !s.NodeOf(p).IsSilent() }
 
-// nodesAwaited returns the nodes, sorted, with pods of the job for which a restart waits: pods of past lives that can still act, or, if a replica
+// addAwaitedNodes adds the nodes, sorted, with pods of the job for which a restart waits: pods of past lives that can still act, or, if a replica
 // is broken or the report of rank 0 is late, all pods.
-func (s *Snapshot) nodesAwaited() []string {
+func (s *Snapshot) addAwaitedNodes() {
 	if s.IsFinished() || s.IsResting() || !s.Job.DeletionTimestamp.IsZero() {
-		return nil
+		return
 	}
 	isBroken := s.Progress.IsLate || s.Any((*Replica).IsBroken)
-	var nodes []string
 	for i := range s.Pods {
 		if p := &s.Pods[i]; p.Scheduled() && (isBroken || p.Restarting || s.IsPast(p)) && s.MayAct(p) {
-			nodes = append(nodes, p.Node)
+			s.awaitedNodes = append(s.awaitedNodes, p.Node)
 		}
 	}
-	slices.Sort(nodes)
-	return slices.Compact(nodes)
+	slices.Sort(s.awaitedNodes)
+	s.awaitedNodes = slices.Compact(s.awaitedNodes)
 }
 
 // addSilent lets the silent ones of the nodes that the job awaits count as lost, and reports whether there are any.
 func (s *Snapshot) addSilent() bool {
 	silent := map[string]time.Time{}
-	for _, name := range s.awaited {
+	for _, name := range s.awaitedNodes {
 		if since, is := s.Seen.Silent[name]; is {
 			silent[name] = since
 		}

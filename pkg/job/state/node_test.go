@@ -84,7 +84,7 @@ func TestForWhichNodesAJobWaits(t *testing.T) {
 		{"of one on a silent node it is asked again", restarted, []builder.SnapshotOption{builder.Deleted("worker", 2, past, builder.On("c"), builder.Fenced())}, []string{"c"}},
 		{"none of a suspended job", suspended, running(), nil},
 	} {
-		if got := builder.Snapshot(c.job, c.seen...).Reads().Leases; !slices.Equal(got, c.want) {
+		if got := builder.Snapshot(c.job, c.seen...).Reads().AwaitedNodes; !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}

@@ -33,8 +33,6 @@ type Observed struct {
 	FirstLook bool
 	// HasService is whether the job's headless Service exists.
 	HasService bool
-	// Spares are placeholder pods that an operator up to 2026-11 has left. Their Slot and Life say nothing.
-	Spares []Pod
 	// Refusal is why the API server would not take a child of the job; nil if it took all of them.
 	Refusal *Refusal
 	// Crowded is whether a quota that counts pods which have ended has refused a pod in the job's namespace lately, perhaps of another job.
@@ -72,8 +70,8 @@ type Refusal struct {
 	Since time.Time
 	// Retry is when to try again.
 	Retry time.Time
-	// Told is whether an Event was written about it.
-	Told bool
+	// Reported is whether an Event was written about it.
+	Reported bool
 }
 
 // RefusalOf returns why the API server refuses the replica's pod, for example because of a quota; nil if it does not, or if that passes by itself.

@@ -13,20 +13,26 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// Progress is the latest report of the training, from the page of its rank 0.
-type Progress struct {
+// Report is what the page of a training shows.
+type Report struct {
 	// Step is the training's step; 0 without a valid number.
 	Step       int64
 	Checkpoint string
 	// Metrics are numbers by name, as text.
 	Metrics map[string]string
-	// Report is by what the report differs from others of its process: its own time, by the clock of its node, which may be wrong, and its step.
-	Report string
-	// Renewed is when the operator first saw the report; zero if there is none.
-	Renewed time.Time
+	// ID is by what the report differs from others of its process: its own time, by the clock of its node, which may be wrong, and its step.
+	ID string
 	// SavedFor is the id of the request to stop that it answers last; empty if none.
 	SavedFor string
+	// Attempt and Number are the attempt and the life of the reporting process, as text; empty if the page does not name them.
+	Attempt, Number string
+}
 
+// Progress is the latest report of rank 0, and how its page was read.
+type Progress struct {
+	Report
+	// Renewed is when the operator first saw the report; zero if there is none.
+	Renewed time.Time
 	// Began is when the operator saw the process of rank 0 begin; zero if it ran when the operator first looked.
 	Began time.Time
 	// Read is when the last read of the page began that the process answered, or failed to answer; zero if there was none. A later report

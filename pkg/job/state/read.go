@@ -47,7 +47,7 @@ func GonePodOf(job string, pod *corev1.Pod, now time.Time) (p Pod, ok bool) {
 	return p, true
 }
 
-// FormerPodOf returns what the operator knows of a pod without its place in the job: a pod of a job that is gone, or a spare.
+// FormerPodOf returns what the operator knows of a pod without its place in the job: a pod of a job that is gone.
 func FormerPodOf(pod *corev1.Pod) Pod { return read(pod, Stay{Created: pod.CreationTimestamp.Time}) }
 
 func read(pod *corev1.Pod, stay Stay) Pod {

@@ -15,8 +15,8 @@ type Reads struct {
 	Every time.Duration
 	// Stacks are the running ranks of a job that hangs, whose stacks are read once.
 	Stacks []*Pod
-	// Leases are the nodes, sorted, whose silence would end a wait of the job.
-	Leases []string
+	// AwaitedNodes are the nodes, sorted, whose silence would end a wait of the job: their Leases are read.
+	AwaitedNodes []string
 	// Confirm are the replicas whose pods are gone as far as the caches show. Nothing is decided before the API server has confirmed it.
 	Confirm []*Replica
 	// Foreign is a pod of a life that the job, as read, never had. It is foreign if the API server has no newer version of the job.
@@ -27,7 +27,7 @@ type Reads struct {
 type Seen struct {
 	Page   PageSeen
 	Stacks Stacks
-	// Silent are the silent nodes among Leases, each with since when.
+	// Silent are the silent nodes among AwaitedNodes, each with since when.
 	Silent map[string]time.Time
 }
 
@@ -37,14 +37,12 @@ type PageSeen struct {
 	Job, Pod types.UID
 	Life     Life
 	Process  time.Time
-	// Attempt and Number are the attempt and the life that the report itself names; empty if it names none.
-	Attempt, Number string
 	Progress
 }
 
 // Reads returns what the next snapshot needs.
 func (s *Snapshot) Reads() Reads {
-	reads := Reads{Leases: s.awaited, Confirm: s.unconfirmed()}
+	reads := Reads{AwaitedNodes: s.awaitedNodes, Confirm: s.unconfirmed()}
 	if p := s.LaterPod(); p != nil && p.Name != s.Foreign {
 		reads.Foreign = p
 	}
@@ -108,6 +106,6 @@ func (p *PageSeen) of(s *Snapshot) Progress {
 		return Progress{Began: p.Began, Read: p.Read, IsSilent: p.IsSilent, Unread: p.Unread}
 	}
 	shown := p.Progress
-	shown.Renewed = s.FirstSeen(p.Report, p.Renewed)
+	shown.Renewed = s.FirstSeen(p.ID, p.Renewed)
 	return shown
 }

@@ -27,19 +27,21 @@ func TestAReportCountsOfThePresentLifeAlone(t *testing.T) {
 	running := builder.Running("worker", 0, builder.Began(10*time.Second))
 	uid := builder.Snapshot(job, running).Pods[0].UID
 	read := builder.Epoch.Add(50 * time.Second)
-	report := state.Progress{Step: 7, Renewed: read, Read: read, IsLate: true}
+	seven := state.Report{Step: 7, Attempt: "0"}
+	report := state.Progress{Report: seven, Renewed: read, Read: read, IsLate: true}
+	earlier := state.Progress{Report: state.Report{Step: 7, Attempt: "1"}, Renewed: read, Read: read, IsLate: true}
 	for name, c := range map[string]struct {
 		pod  builder.SnapshotOption
 		page state.PageSeen
 		want state.Progress
 	}{
-		"it runs":                 {running, state.PageSeen{Pod: uid, Process: builder.Epoch.Add(10 * time.Second), Attempt: "0", Progress: report}, report},
-		"an earlier life answers": {running, state.PageSeen{Pod: uid, Process: builder.Epoch.Add(10 * time.Second), Attempt: "1", Progress: report}, state.Progress{Read: read}},
+		"it runs":                 {running, state.PageSeen{Pod: uid, Process: builder.Epoch.Add(10 * time.Second), Progress: report}, report},
+		"an earlier life answers": {running, state.PageSeen{Pod: uid, Process: builder.Epoch.Add(10 * time.Second), Progress: earlier}, state.Progress{Read: read}},
 		"another process runs in its pod": {running, state.PageSeen{Pod: uid, Process: builder.Epoch, Progress: report},
-			state.Progress{Step: 7, Renewed: read, Read: read, IsLate: true, Began: builder.Epoch.Add(time.Minute)}},
+			state.Progress{Report: seven, Renewed: read, Read: read, IsLate: true, Began: builder.Epoch.Add(time.Minute)}},
 		"its pod has another life now":    {running, state.PageSeen{Pod: uid, Process: builder.Epoch.Add(10 * time.Second), Life: state.Life{Attempt: 1}, Progress: report}, state.Progress{}},
 		"another pod was read":            {running, state.PageSeen{Pod: "another", Process: builder.Epoch.Add(10 * time.Second), Progress: report}, state.Progress{Began: builder.Epoch.Add(time.Minute)}},
-		"it has failed":                   {builder.Failed("worker", 0, builder.Exit(1)), state.PageSeen{Pod: uid, Progress: report}, state.Progress{Step: 7, Renewed: read, Read: read}},
+		"it has failed":                   {builder.Failed("worker", 0, builder.Exit(1)), state.PageSeen{Pod: uid, Progress: report}, state.Progress{Report: seven, Renewed: read, Read: read}},
 		"its next life has failed unread": {builder.Failed("worker", 0, builder.Exit(1)), state.PageSeen{Pod: uid, Life: state.Life{Attempt: 1}, Progress: report}, state.Progress{}},
 		"it starts":                       {builder.Pending("worker", 0), state.PageSeen{Pod: uid, Progress: report}, state.Progress{}},
 	} {
@@ -65,7 +67,7 @@ func TestARestartOfTheOperatorMakesNoOldReportNew(t *testing.T) {
 	}))
 	uid := builder.Snapshot(job, builder.Running("worker", 0)).Pods[0].UID
 	for report, want := range map[string]time.Duration{old: 11 * time.Second, other: 50 * time.Second} {
-		page := &state.PageSeen{Pod: uid, Progress: state.Progress{Step: 7, Report: report, Renewed: builder.Epoch.Add(50 * time.Second)}}
+		page := &state.PageSeen{Pod: uid, Progress: state.Progress{Report: state.Report{Step: 7, ID: report}, Renewed: builder.Epoch.Add(50 * time.Second)}}
 		if s := builder.Snapshot(job, builder.Running("worker", 0), shows(page)); s.Progress.Renewed.Sub(builder.Epoch) != want {
 			t.Errorf("%s: first seen at %v, want %v", report, s.Progress.Renewed.Sub(builder.Epoch), want)
 		}
@@ -158,7 +160,7 @@ func TestASilentNodeIsLostForAJobThatWaits(t *testing.T) {
 		if r := s.Replica(state.Slot{Role: v1alpha1.Worker, Index: 1}); r.State != c.want {
 			t.Errorf("%s: worker-1 is %v, want %v", name, r.State, c.want)
 		}
-		if leases := s.Reads().Leases; (len(leases) == 1) != (c.want == state.Lost) {
+		if leases := s.Reads().AwaitedNodes; (len(leases) == 1) != (c.want == state.Lost) {
 			t.Errorf("%s: Leases of %v are read", name, leases)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // IsCollective reports whether the job's ranks run in lock-step, so that none can continue without another: by its framework, or because
 // each role of its ranks restarts the whole job.
 func IsCollective(spec *v1alpha1.TrainingJobSpec) bool {
-	lockStep := FactsOf(spec.Framework).LockStep
+	lockStep := TraitsOf(spec.Framework).LockStep
 	return lockStep == Always || lockStep == WithoutServers && spec.Replicas(v1alpha1.PS) == 0 || ranksRestartJob(spec)
 }
 

@@ -17,8 +17,8 @@ type Snapshot struct {
 	Observed
 	// Memory is what the status remembers of the replicas.
 	Memory Memory
-	// awaited are the nodes whose silence ends a wait of the job.
-	awaited []string
+	// awaitedNodes are the nodes whose silence ends a wait of the job.
+	awaitedNodes []string
 
 	replicas []Replica
 	// first is the row of each role's replica 0.
@@ -45,7 +45,7 @@ func New(o Observed) (*Snapshot, error) {
 	s.Nodes = slices.SortedFunc(slices.Values(s.Nodes), func(a, b Node) int { return cmp.Compare(a.Name, b.Name) }) // findLost changes its own
 	s.addRows()
 	s.addProgress()
-	s.awaited = s.nodesAwaited()
+	s.addAwaitedNodes()
 	if s.addSilent() {
 		s.addRows()
 	}

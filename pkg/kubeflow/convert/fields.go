@@ -50,6 +50,9 @@ func read[T any](f *fields, name string) *T {
 	if raw == nil {
 		return nil
 	}
+	if is, hasType := raw.(T); hasType { // wholeNumbers has copied it
+		return &is
+	}
 	into := new(T)
 	text, err := json.Marshal(raw)
 	if err == nil {

@@ -27,7 +27,7 @@ type conversion struct {
 func IsJob(object map[string]any) bool {
 	version, _ := object["apiVersion"].(string)
 	name, _ := object["kind"].(string)
-	return strings.HasPrefix(version, group+"/") && slices.ContainsFunc(kinds, func(k kind) bool { return k.name == name })
+	return strings.HasPrefix(version, v1alpha1.KubeflowGroup+"/") && slices.ContainsFunc(kinds, func(k kind) bool { return k.name == name })
 }
 
 // Job converts one of Kubeflow's jobs, decoded from YAML or read from a cluster: numbers are int64 or float64. It returns an error for an
@@ -85,11 +85,11 @@ func kindOf(source map[string]any) (*kind, error) {
 	name, _ := source["kind"].(string)
 	var known []string
 	for i := range kinds {
-		if kinds[i].name == name && group+"/"+kinds[i].version == apiVersion {
+		if kinds[i].name == name && v1alpha1.KubeflowGroup+"/"+kinds[i].version == apiVersion {
 			return &kinds[i], nil
 		}
 		if kinds[i].name == name {
-			known = append(known, group+"/"+kinds[i].version)
+			known = append(known, v1alpha1.KubeflowGroup+"/"+kinds[i].version)
 		}
 	}
 	if len(known) == 0 {
@@ -158,7 +158,7 @@ func (c *conversion) drop(f *fields, name, advice string, args ...any) {
 // leftOver notes all fields that the converter has not read.
 func (c *conversion) leftOver(f *fields) {
 	for _, name := range f.names() {
-		c.drop(f, name, "is no field of %s %s/%s, so its operator ignored it: look for a misspelling", c.kind.name, group, c.kind.version)
+		c.drop(f, name, "is no field of %s %s/%s, so its operator ignored it: look for a misspelling", c.kind.name, v1alpha1.KubeflowGroup, c.kind.version)
 	}
 }
 

@@ -2,9 +2,6 @@ package convert
 
 import "github.com/trainingjob/operator/apis/training/v1alpha1"
 
-// group is the API group of all kinds that are converted.
-const group = "kubeflow.org"
-
 // kind is one kind of job of Kubeflow's, with its defaults.
 type kind struct {
 	name, version string

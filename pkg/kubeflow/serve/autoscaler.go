@@ -8,6 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
 // autoscaler returns the HorizontalPodAutoscaler that the job's elasticPolicy.metrics ask for; nil if none, or while the job is suspended or has
@@ -22,7 +24,7 @@ func (j *Job) autoscaler() *autoscalingv2.HorizontalPodAutoscaler {
 			Name: j.Name, Namespace: j.Namespace, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(j, j.kind.GroupVersionKind())},
 		},
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
-			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: GroupVersion.String(), Kind: j.kind.Name, Name: j.Name},
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: v1alpha1.KubeflowVersion, Kind: j.kind.Name, Name: j.Name},
 			MinReplicas:    elastic.MinReplicas,
 			MaxReplicas:    *elastic.MaxReplicas,
 			Metrics:        elastic.Metrics,

@@ -10,9 +10,6 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// GroupVersion is the API version of the served kinds.
-var GroupVersion = schema.GroupVersion{Group: "kubeflow.org", Version: "v1"}
-
 // Kind is one kind of Kubeflow job.
 type Kind struct {
 	// Name is the kind: PyTorchJob.
@@ -63,7 +60,9 @@ func namesOf(kinds []Kind) []string {
 }
 
 // GroupVersionKind returns the kind with its group and version.
-func (k Kind) GroupVersionKind() schema.GroupVersionKind { return GroupVersion.WithKind(k.Name) }
+func (k Kind) GroupVersionKind() schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(v1alpha1.KubeflowVersion, k.Name)
+}
 
 // label is the name of its framework in Kubeflow's metrics.
 func (k Kind) label() string { return strings.ToLower(string(k.framework)) }

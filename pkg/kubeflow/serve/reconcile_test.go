@@ -28,6 +28,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/plan"
+	"github.com/trainingjob/operator/pkg/operator/cluster"
 )
 
 // reconcilerOf returns a reconciler in a cluster with the job and these other objects, and its clock, which shows start.
@@ -40,7 +42,7 @@ func reconcilerOf(t *testing.T, job *Job, others ...client.Object) (*reconciler,
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	kube := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(job.kind.empty()).WithObjects(append(others, job.source)...).Build()
+	kube := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(job.kind.empty(), &v1alpha1.TrainingJob{}).WithObjects(append(others, job.source)...).Build()
 	counts, err := newCounters(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
@@ -344,6 +346,33 @@ func TestANewJobTakesOverTheTrainingJobThatItsNamesakeLeft(t *testing.T) {
 	}
 	if !status.is(Running) || status.condition(Stalled) != nil {
 		t.Errorf("conditions %+v, want Running", status.Conditions)
+	}
+}
+
+// A restart of the job and its failure are one warning in the PyTorchJob, and one in its TrainingJob. Kubeflow's reasons are in the PyTorchJob.
+func TestAWarningIsOnceInTheKubeflowJobAndOnceInItsTrainingJob(t *testing.T) {
+	for _, condition := range []string{v1alpha1.ConditionRestarting, v1alpha1.ConditionFailed} {
+		job, child := read(t, pytorchJob), serve(t, pytorchJob).Child
+		r, now := reconcilerOf(t, job, child)
+		after(t, r, job)
+		recorder := events.NewFakeRecorder(10)
+		recorder.Verbose, r.events = true, recorder
+		if err := r.client.Get(t.Context(), job.key(), child); err != nil {
+			t.Fatal(err)
+		}
+		p := plan.Plan{Events: []plan.Event{{Type: corev1.EventTypeWarning, Reason: condition, Action: "Job", Message: "worker-1 died."}}}
+		p.Status.Conditions = []metav1.Condition{{Type: condition, Status: metav1.ConditionTrue, Reason: "Failure", Message: "worker-1 died."}}
+		if err := cluster.New(r.client, r.client, recorder, now, cluster.Options{Parallel: 1}).Record(t.Context(), child, &p); err != nil {
+			t.Fatal(err)
+		}
+		after(t, r, job)
+		var emitted []string
+		for len(recorder.Events) > 0 {
+			emitted = append(emitted, <-recorder.Events)
+		}
+		if len(emitted) != 2 || !strings.HasPrefix(emitted[0], "Warning "+condition) || !strings.HasPrefix(emitted[1], "Warning PyTorchJob"+condition) {
+			t.Errorf("%d Events: %q", len(emitted), emitted)
+		}
 	}
 }
 

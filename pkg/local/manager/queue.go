@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -64,11 +65,12 @@ func (q *Queue) Changed(kind server.Kind, was, is client.Object) {
 func (q *Queue) podChanged(was, is client.Object) {
 	before, _ := was.(*corev1.Pod)
 	after, _ := is.(*corev1.Pod)
-	pod := after
-	if after == nil {
-		pod = before
+	wait, matters := reconcile.PodDelay(before, after)
+	if !matters {
+		return
 	}
-	if wait, matters := reconcile.PodDelay(q.Cluster, before, after); matters && q.owns(pod) {
+	q.Cluster.PodChanged(before, after)
+	if q.owns(cmp.Or(after, before)) {
 		q.After(wait)
 	}
 }

@@ -43,8 +43,8 @@ type Cluster struct {
 	jobs map[client.ObjectKey]*jobMemo
 	// crowded is when a quota of a namespace that counts pods which have ended last refused one.
 	crowded map[string]time.Time
-	// served are the gang schedulers whose pod groups the cluster has.
-	served  []v1alpha1.Gang
+	// gangs are the gang schedulers whose pod groups the cluster has.
+	gangs   []v1alpha1.Gang
 	startup startupList
 }
 
@@ -105,8 +105,8 @@ type Options struct {
 	Signals nodes.Signals
 	// Gang schedules the pods of jobs that name no gang scheduler; empty is GangNone.
 	Gang v1alpha1.Gang
-	// Reads makes the reads that plans want beside the reconciles; nil makes none.
-	Reads reads.Reads
+	// Reader makes the reads that plans want beside the reconciles; nil makes none.
+	Reader reads.Reader
 	// IsLocal is whether the jobs run without a cluster.
 	IsLocal bool
 	// Wake has a job reconciled soon; nil if there is only one.
@@ -119,8 +119,8 @@ type Options struct {
 
 // New returns a Cluster that reads through the cache of c. It reads through live where a stale answer could do harm.
 func New(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, options Options) *Cluster {
-	if options.Reads == nil {
-		options.Reads = reads.None{}
+	if options.Reader == nil {
+		options.Reader = reads.None{}
 	}
 	if options.PageAt == nil {
 		options.PageAt = options.Fence.AddressOf
@@ -218,5 +218,5 @@ func (c *Cluster) forget(key client.ObjectKey) {
 	c.mu.Lock()
 	delete(c.jobs, key)
 	c.mu.Unlock()
-	c.options.Reads.Forget(key)
+	c.options.Reader.Forget(key)
 }

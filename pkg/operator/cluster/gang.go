@@ -25,15 +25,15 @@ func (c *Cluster) addGang(ctx context.Context, o *state.Observed) error {
 		o.Gang.Scheduler = cmp.Or(scheduling.Gang, o.Gang.Scheduler)
 	}
 	c.mu.Lock()
-	all := slices.Clone(c.served)
+	all := slices.Clone(c.gangs)
 	c.mu.Unlock()
 	for _, provider := range gang.Providers {
-		wanted, served := provider.Name() == o.Gang.Scheduler, slices.Contains(all, provider.Name())
-		if !wanted && !served {
+		wanted, isServed := provider.Name() == o.Gang.Scheduler, slices.Contains(all, provider.Name())
+		if !wanted && !isServed {
 			continue
 		}
 		var err error
-		if !served { // a cached list would wait for a watch that the API server refuses
+		if !isServed { // a cached list would wait for a watch that the API server refuses
 			err = c.MayList(ctx, provider)
 		}
 		if err == nil {
@@ -77,7 +77,7 @@ func (c *Cluster) addGroups(ctx context.Context, o *state.Observed, provider gan
 func (c *Cluster) Serve(scheduler v1alpha1.Gang) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.served = append(c.served, scheduler)
+	c.gangs = append(c.gangs, scheduler)
 }
 
 // MayList lists one pod group in each namespace from the API server. It returns an error for which IsUnavailable is true if the

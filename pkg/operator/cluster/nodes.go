@@ -32,7 +32,7 @@ func (c *Cluster) addNodes(ctx context.Context, o *state.Observed) error {
 		case err != nil:
 			return fmt.Errorf("reading node %s: %w", name, err)
 		default:
-			if n := c.health().Of(node); n.Loss.Reason != "" || n.Action == state.BlameNode || node.Spec.Unschedulable {
+			if n := c.judge(node); n.Loss.Reason != "" || n.Action == state.BlameNode || node.Spec.Unschedulable {
 				o.Nodes = append(o.Nodes, n)
 			}
 		}
@@ -115,7 +115,7 @@ func (c *Cluster) addNodesOfExits(ctx context.Context, o *state.Observed) error 
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("reading node %s: %w", name, err)
 		}
-		if n := c.health().Of(&node); err == nil && n.Action == state.BlameNode {
+		if n := c.judge(&node); err == nil && n.Action == state.BlameNode {
 			o.Nodes = append(o.Nodes, n)
 		}
 	}
@@ -135,7 +135,7 @@ func (c *Cluster) addExcluded(ctx context.Context, o *state.Observed) error {
 				return fmt.Errorf("reading node %s: %w", name, err)
 			}
 			isKnown := slices.ContainsFunc(o.Nodes, func(n state.Node) bool { return n.Name == name })
-			if n := c.health().Of(&node); err == nil && !isKnown && n.Loss.Reason != "" {
+			if n := c.judge(&node); err == nil && !isKnown && n.Loss.Reason != "" {
 				o.Nodes = append(o.Nodes, n)
 			}
 		}
@@ -151,9 +151,9 @@ func (c *Cluster) allNodes(ctx context.Context) ([]corev1.Node, error) {
 	return all.Items, nil
 }
 
-// health returns how the operator's flags judge nodes.
-func (c *Cluster) health() nodes.Health {
-	return nodes.Health{LostAfter: c.options.LostAfter, Signals: c.options.Signals}
+// judge returns what the operator knows of a node.
+func (c *Cluster) judge(node *corev1.Node) state.Node {
+	return nodes.Of(node, c.options.LostAfter, c.options.Signals)
 }
 
 // BrokenNodes returns the cached nodes whose own status shows that they are broken, each with the reason. It returns none if the
@@ -186,7 +186,7 @@ func (c *Cluster) addUnhealthy(ctx context.Context, s *state.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	s.UnhealthyNodes = c.health().Unhealthy(all)
+	s.UnhealthyNodes = nodes.Unhealthy(all, c.options.LostAfter, c.options.Signals)
 	return nil
 }
 

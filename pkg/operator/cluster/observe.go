@@ -50,7 +50,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 			return nil, err
 		}
 	}
-	o.Crowded, o.Seen = c.isCrowded(job.Namespace), c.options.Reads.Seen(key)
+	o.Crowded, o.Seen = c.isCrowded(job.Namespace), c.options.Reader.Seen(key)
 	s, err := state.New(*o)
 	if err != nil {
 		return nil, err
@@ -127,8 +127,6 @@ func addPods(o *state.Observed, pods []corev1.Pod) {
 			o.Former = append(o.Former, state.FormerPodOf(&pods[i]))
 		} else if p, isReplica := state.PodOf(o.Job.Name, &pods[i]); isReplica {
 			o.Pods = append(o.Pods, p)
-		} else if pods[i].Labels[v1alpha1.LabelSpare] != "" {
-			o.Spares = append(o.Spares, state.FormerPodOf(&pods[i]))
 		}
 	}
 }

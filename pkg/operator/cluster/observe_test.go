@@ -7,27 +7,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/test/sim/builder"
 )
 
-// The pods of a job, the spares of an earlier operator, and the pods of an earlier job of its name are distinguished.
+// The pods of a job and the pods of an earlier job of its name are distinguished.
 func TestWhichPodsASnapshotHolds(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1))
 	former := job.DeepCopy()
 	former.UID = "former"
 	stray := controlled(job)
 	stray.Name = "j-worker-x"
-	spare := controlled(job)
-	spare.Name, spare.Labels = "j-worker-spare-0", map[string]string{v1alpha1.LabelSpare: "worker"}
 	s := &state.Observed{Job: job}
-	addPods(s, []corev1.Pod{*controlled(job), *spare, *controlled(former), *stray})
+	addPods(s, []corev1.Pod{*controlled(job), *controlled(former), *stray})
 	var got []string
-	for _, p := range append(s.Pods, s.Spares...) {
+	for _, p := range s.Pods {
 		got = append(got, p.Name)
 	}
-	if diff := cmp.Diff([]string{"j-worker-0", "j-worker-spare-0"}, got); diff != "" || len(s.Former) != 1 {
+	if diff := cmp.Diff([]string{"j-worker-0"}, got); diff != "" || len(s.Former) != 1 {
 		t.Errorf("%d pods of former jobs, own (-want +got):\n%s", len(s.Former), diff)
 	}
 }

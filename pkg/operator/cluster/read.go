@@ -20,7 +20,7 @@ import (
 // Read makes the reads that the plan of a snapshot wants. Reads of pages and Leases go on beside the reconciles. What only the API server can
 // confirm is read now: Read then reports whether the job can be decided, with another snapshot.
 func (c *Cluster) Read(ctx context.Context, s *state.Snapshot, r state.Reads) (again bool, err error) {
-	c.options.Reads.Want(client.ObjectKeyFromObject(s.Job), c.wanted(s, &r))
+	c.options.Reader.Want(client.ObjectKeyFromObject(s.Job), c.wanted(s, &r))
 	if err := c.confirmGone(ctx, s, r.Confirm); err != nil {
 		return false, fmt.Errorf("reading pods that are not in the cache: %w", err)
 	}
@@ -35,7 +35,7 @@ func (c *Cluster) Read(ctx context.Context, s *state.Snapshot, r state.Reads) (a
 func (c *Cluster) wanted(s *state.Snapshot, r *state.Reads) reads.Wanted {
 	var w reads.Wanted
 	if c.options.WatchNodes {
-		w.Leases = r.Leases
+		w.AwaitedNodes = r.AwaitedNodes
 	}
 	if p := r.Page; p != nil {
 		w.Page = &reads.Page{Job: s.Job.UID, Pod: p.UID, Life: p.Life, Process: p.Began, Every: r.Every}

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -54,10 +55,12 @@ func (c *Cluster) emit(ctx context.Context, job *v1alpha1.TrainingJob, p *plan.P
 	}
 }
 
-// emitOn writes an Event about the job. A warning is also about the Kubeflow job that the job serves: its user may not know of the TrainingJob.
+// emitOn writes an Event about the job. A warning is also about the Kubeflow job that the job serves: its user may not know of the TrainingJob. The
+// Kubeflow job itself shows that it begins to restart, or fails: it mirrors these conditions, with Events that have Kubeflow's reasons.
 func (c *Cluster) emitOn(job *v1alpha1.TrainingJob, related runtime.Object, e *plan.Event) {
 	c.events.Eventf(job, related, e.Type, e.Reason, e.Action, "%s", e.Message)
-	if served := state.ServedJob(job); served != nil && e.Type == corev1.EventTypeWarning {
+	isMirrored := (e.Reason == v1alpha1.EventRestarting || e.Reason == v1alpha1.ConditionFailed) && !meta.IsStatusConditionTrue(job.Status.Conditions, e.Reason)
+	if served := state.ServedJob(job); served != nil && e.Type == corev1.EventTypeWarning && !isMirrored {
 		about := &corev1.ObjectReference{APIVersion: served.APIVersion, Kind: served.Kind, Namespace: job.Namespace, Name: served.Name, UID: served.UID}
 		c.events.Eventf(about, related, e.Type, e.Reason, e.Action, "%s", e.Message)
 	}

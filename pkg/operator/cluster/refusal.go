@@ -108,7 +108,7 @@ func (c *Cluster) handleRefusal(job *v1alpha1.TrainingJob, err error) error {
 			if reason == "" && r.times >= lastsAfter-1 && message == was.Message {
 				reason = v1alpha1.ReasonAdmissionUnavailable
 			}
-			is := state.Refusal{Reason: reason, Message: message, Pods: pods.names, Since: was.Since, Told: was.Told && was.Reason == reason}
+			is := state.Refusal{Reason: reason, Message: message, Pods: pods.names, Since: was.Since, Reported: was.Reported && was.Reason == reason}
 			if is.Since.IsZero() {
 				is.Since = now
 			}
@@ -157,7 +157,7 @@ func (c *Cluster) markReported(job *v1alpha1.TrainingJob) {
 	c.memo(job, func(m *jobMemo) {
 		if r := m.refused.refusal; r != nil {
 			reported := *r // a snapshot may hold the present one
-			reported.Told = true
+			reported.Reported = true
 			m.refused.refusal = &reported
 		}
 	})

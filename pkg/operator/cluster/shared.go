@@ -21,10 +21,10 @@ type shared struct {
 	containers copies[[]corev1.Container]
 }
 
-// labelsOf returns the label that puts a pod into its job's Service, and the label of a spare. The pods of a job share one copy.
+// labelsOf returns the label that puts a pod into its job's Service. The pods of a job share one copy.
 func (s *shared) labelsOf(pod *corev1.Pod) map[string]string {
-	labels := only(pod.Labels, v1alpha1.LabelJobName, v1alpha1.LabelSpare)
-	if name := labels[v1alpha1.LabelJobName]; name != "" && len(labels) == 1 {
+	labels := only(pod.Labels, v1alpha1.LabelJobName)
+	if name := labels[v1alpha1.LabelJobName]; name != "" {
 		return s.labels.of(name, labels)
 	}
 	return labels

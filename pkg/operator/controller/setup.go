@@ -64,7 +64,7 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 		}
 	}
 	o.Cluster.Wake = wake
-	o.Cluster.Reads = reads.New(&reads.Settings{
+	o.Cluster.Reader = reads.New(&reads.Settings{
 		Page: progress.NewReader().Read, Leases: cluster.LeasesOf(mgr.GetClient(), mgr.GetAPIReader(), clock.RealClock{}, mgr.GetLogger()),
 		Clock: clock.RealClock{}, Patience: o.Cluster.LostAfter, Log: mgr.GetLogger(), Changed: wake,
 	})

@@ -38,8 +38,12 @@ func enqueue(c *cluster.Cluster, was, is client.Object, q queue) {
 	before, _ := was.(*corev1.Pod)
 	after, _ := is.(*corev1.Pod)
 	pod := cmp.Or(after, before)
-	wait, matters := reconcile.PodDelay(c, before, after)
-	if ref := state.OwnerOf(pod); matters && ref != nil {
+	wait, matters := reconcile.PodDelay(before, after)
+	if !matters {
+		return
+	}
+	c.PodChanged(before, after)
+	if ref := state.OwnerOf(pod); ref != nil {
 		q.AddAfter(ctrl.Request{NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: ref.Name}}, wait)
 	}
 }

@@ -34,36 +34,29 @@ type page struct {
 	Life    *int64 `json:"life"`
 }
 
-// Said is the report of a page, and the process that it names. A page cannot show when the operator first saw the report.
-type Said struct {
-	state.Progress
-	// Attempt and Life are the attempt and the life of the reporting process, as text; empty if the page does not name them.
-	Attempt, Life string
-}
-
 // Parse returns the report of a page. It returns an error, which shows what to serve instead, if a field is missing, too long or of another
 // type.
-func Parse(body []byte) (Said, error) {
+func Parse(body []byte) (state.Report, error) {
 	var p page
 	if err := json.Unmarshal(body, &p); err != nil {
-		return Said{}, describe(err)
+		return state.Report{}, describe(err)
 	}
 	switch {
 	case p.Time.IsZero():
-		return Said{}, errors.New(`the page has no time: serve "time" as 2026-01-05T12:00:25Z`)
+		return state.Report{}, errors.New(`the page has no time: serve "time" as 2026-01-05T12:00:25Z`)
 	case p.Step < 0:
-		return Said{}, fmt.Errorf("the step %d is below 0: serve a step that grows from 0", p.Step)
+		return state.Report{}, fmt.Errorf("the step %d is below 0: serve a step that grows from 0", p.Step)
 	case len(p.Metrics) > maxMetrics:
-		return Said{}, fmt.Errorf("the page has %d metrics: serve at most %d", len(p.Metrics), maxMetrics)
+		return state.Report{}, fmt.Errorf("the page has %d metrics: serve at most %d", len(p.Metrics), maxMetrics)
 	}
 	metrics, err := texts(p.Metrics)
 	if err != nil {
-		return Said{}, err
+		return state.Report{}, err
 	}
-	return Said{Attempt: text(p.Attempt), Life: text(p.Life), Progress: state.Progress{
-		Step: p.Step, Report: fmt.Sprintf("%s %d", p.Time.UTC().Format(time.RFC3339Nano), p.Step), Metrics: metrics,
+	return state.Report{
+		Step: p.Step, ID: fmt.Sprintf("%s %d", p.Time.UTC().Format(time.RFC3339Nano), p.Step), Metrics: metrics, Attempt: text(p.Attempt), Number: text(p.Life),
 		Checkpoint: state.Printable(state.Cut(p.Checkpoint, state.MaxWords)), SavedFor: state.Cut(p.SavedFor, state.MaxWords),
-	}}, nil
+	}, nil
 }
 
 func describe(err error) error {

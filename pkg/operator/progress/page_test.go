@@ -16,16 +16,16 @@ func TestParse(t *testing.T) {
 	const report = "2026-01-05T12:00:25Z 0"
 	for name, c := range map[string]struct {
 		page string
-		want Said
+		want state.Report
 	}{
-		"a time alone": {`{"time":"2026-01-05T12:00:25Z"}`, Said{Progress: state.Progress{Report: report}}},
+		"a time alone": {`{"time":"2026-01-05T12:00:25Z"}`, state.Report{ID: report}},
 		"everything": {`{"time":"2026-01-05T13:00:25.5+01:00","step":1200,"checkpoint":"s3://ckpt/1200","metrics":{"loss":0.123456789,"lr":1e-5,"n":3},
-			"savedFor":"3-1767614425","attempt":3,"life":3000001,"more":[1]}`, Said{Attempt: "3", Life: "3000001", Progress: state.Progress{
-			Report: "2026-01-05T12:00:25.5Z 1200", Step: 1200, Checkpoint: "s3://ckpt/1200", SavedFor: "3-1767614425",
+			"savedFor":"3-1767614425","attempt":3,"life":3000001,"more":[1]}`, state.Report{
+			Attempt: "3", Number: "3000001", ID: "2026-01-05T12:00:25.5Z 1200", Step: 1200, Checkpoint: "s3://ckpt/1200", SavedFor: "3-1767614425",
 			Metrics: map[string]string{"loss": "0.123457", "lr": "1e-05", "n": "3"},
-		}}},
-		"null for what is not known": {`{"time":"2026-01-05T12:00:25Z","step":null,"checkpoint":null,"metrics":null,"attempt":null}`, Said{Progress: state.Progress{Report: report}}},
-		"a checkpoint of many lines": {`{"time":"2026-01-05T12:00:25Z","checkpoint":"a\nb\u202e"}`, Said{Progress: state.Progress{Report: report, Checkpoint: "a b"}}},
+		}},
+		"null for what is not known": {`{"time":"2026-01-05T12:00:25Z","step":null,"checkpoint":null,"metrics":null,"attempt":null}`, state.Report{ID: report}},
+		"a checkpoint of many lines": {`{"time":"2026-01-05T12:00:25Z","checkpoint":"a\nb\u202e"}`, state.Report{ID: report, Checkpoint: "a b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Parse([]byte(c.page))
@@ -82,7 +82,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if len(said.Metrics) > 8 || len(said.Checkpoint) > 1024 || len(said.SavedFor) > 1024 || said.Step < 0 || said.Report == "" {
+		if len(said.Metrics) > 8 || len(said.Checkpoint) > 1024 || len(said.SavedFor) > 1024 || said.Step < 0 || said.ID == "" {
 			t.Errorf("it says %+v", said)
 		}
 		for name, value := range said.Metrics {

@@ -44,12 +44,8 @@ type pages struct {
 // Reading is a page, and what its reads have shown.
 type Reading struct {
 	Page
-	// Said is the latest report.
-	Said progress.Said
-	// Began is when the operator first wanted the page of this process, in place of another; zero if there was no other.
-	Began time.Time
-	// Read is when the last read began that the process answered, or failed to answer; zero if there was none.
-	Read time.Time
+	// Progress has all but IsSilent, IsLate and Unread, which Seen adds.
+	state.Progress
 	// Silent is how many of the last reads in a row the process did not answer.
 	Silent int
 	// Err is why the last read did not show a report; nil if it did, or if the process did not answer.
@@ -60,7 +56,7 @@ type Reading struct {
 
 // To returns the reads of the page that is wanted now. The same page in another interval keeps what it has shown.
 func (r Reading) To(page *Page, now time.Time) Reading {
-	next := Reading{Page: *page, Began: r.Began}
+	next := Reading{Page: *page, Progress: state.Progress{Began: r.Began}}
 	if r.Pod == page.Pod && r.Life == page.Life && r.Address == page.Address {
 		next = r
 		next.Page = *page
@@ -76,8 +72,8 @@ func (r Reading) To(page *Page, now time.Time) Reading {
 
 // Seen returns what the page has shown last.
 func (r *Reading) Seen() state.PageSeen {
-	shown := state.PageSeen{Job: r.Job, Pod: r.Pod, Life: r.Life, Process: r.Process, Attempt: r.Said.Attempt, Number: r.Said.Life, Progress: r.Said.Progress}
-	shown.Began, shown.Read, shown.IsSilent, shown.IsLate = r.Began, r.Read, r.Silent > 0, r.lag.IsLate()
+	shown := state.PageSeen{Job: r.Job, Pod: r.Pod, Life: r.Life, Process: r.Process, Progress: r.Progress}
+	shown.IsSilent, shown.IsLate = r.Silent > 0, r.lag.IsLate()
 	if r.Err != nil {
 		shown.Unread = state.Printable(state.Cut(r.Err.Error(), state.MaxWords))
 	}
@@ -180,19 +176,19 @@ func (r Reading) After(began time.Time, body []byte, err error) Reading {
 	if errors.Is(err, progress.ErrSilent) || r.Silent >= fullQueue && errors.Is(err, progress.ErrUnreached) {
 		r.Read, r.Silent, r.Err = began, r.Silent+1, nil
 	} else {
-		var said progress.Said
+		var report state.Report
 		if err == nil {
-			said, err = progress.Parse(body)
+			report, err = progress.Parse(body)
 		}
 		if r.Silent, r.Err = 0, err; err == nil {
-			if said.Renewed = began; said.Report == r.Said.Report && said.Attempt == r.Said.Attempt && said.Life == r.Said.Life {
-				said.Renewed = r.Said.Renewed
+			if report.ID != r.ID || report.Attempt != r.Attempt || report.Number != r.Number {
+				r.Renewed = began
 			}
-			r.Said, r.Read = said, began
+			r.Report, r.Read = report, began
 		}
 	}
-	if !r.Said.Renewed.IsZero() {
-		r.lag = r.lag.After(began, r.Said.Renewed)
+	if !r.Renewed.IsZero() {
+		r.lag = r.lag.After(began, r.Renewed)
 	}
 	return r
 }

@@ -97,12 +97,12 @@ func TestAPageIsReadOnceAnInterval(t *testing.T) {
 		s := &site{serve: func(netip.AddrPort) (string, time.Duration, error) { n++; return step(n), 0, nil }}
 		p, page := s.pages(), pageOf(1)
 		began := time.Now()
-		if shown := p.watch(aJob, page); shown.Said.Step != 0 || !shown.Read.IsZero() {
+		if shown := p.watch(aJob, page); shown.Step != 0 || !shown.Read.IsZero() {
 			t.Errorf("before the first read it shows %+v", shown)
 		}
 		pass(2 * time.Second)
 		_, woken := s.counts(page)
-		if shown := p.watch(aJob, page); shown.Said.Step != 1 || !shown.Read.Equal(began) || woken != 1 {
+		if shown := p.watch(aJob, page); shown.Step != 1 || !shown.Read.Equal(began) || woken != 1 {
 			t.Errorf("after the first read it shows %+v, and the job was woken %d times", shown, woken)
 		}
 		pass(100 * time.Second) // an interval is 10 to 11 s
@@ -112,12 +112,12 @@ func TestAPageIsReadOnceAnInterval(t *testing.T) {
 		before := p.watch(aJob, page)
 		s.fail(fmt.Errorf("reading: %w", progress.ErrUnreached))
 		pass(12 * time.Second)
-		if shown := p.watch(aJob, page); shown.Said.Step != before.Said.Step || !shown.Read.Equal(before.Read) || shown.Err == nil {
+		if shown := p.watch(aJob, page); shown.Step != before.Step || !shown.Read.Equal(before.Read) || shown.Err == nil {
 			t.Errorf("after a read that failed it shows %+v, before %+v", shown, before)
 		}
 		s.fail(progress.ErrSilent)
 		pass(12 * time.Second)
-		if shown := p.watch(aJob, page); shown.Said.Step != before.Said.Step || !shown.Read.After(before.Read) || shown.Err != nil {
+		if shown := p.watch(aJob, page); shown.Step != before.Step || !shown.Read.After(before.Read) || shown.Err != nil {
 			t.Errorf("of a silent process it shows %+v, before %+v", shown, before)
 		}
 		once := p.watch(aJob, page)
@@ -165,11 +165,11 @@ func TestAReadOfAFormerPodDoesNotCount(t *testing.T) {
 		p.watch(aJob, present)
 		pass(1500 * time.Millisecond)
 		_, woken := s.counts(present)
-		if shown := p.watch(aJob, present); shown.Said.Step != 0 || !shown.Read.IsZero() || woken != 0 {
+		if shown := p.watch(aJob, present); shown.Step != 0 || !shown.Read.IsZero() || woken != 0 {
 			t.Errorf("the former pod's answer counts: %+v", shown)
 		}
 		pass(time.Second)
-		if shown := p.watch(aJob, present); shown.Said.Step != 1 {
+		if shown := p.watch(aJob, present); shown.Step != 1 {
 			t.Errorf("the pod's own answer does not count: %+v", shown)
 		}
 		p.want(aJob, nil)
@@ -184,7 +184,7 @@ func TestAnotherIntervalKeepsTheReport(t *testing.T) {
 		p.watch(aJob, page)
 		pass(time.Second)
 		page.Every = time.Second
-		if shown := p.watch(aJob, page); shown.Said.Step != 7 {
+		if shown := p.watch(aJob, page); shown.Step != 7 {
 			t.Errorf("it shows %+v", shown)
 		}
 		synctest.Wait()
@@ -222,7 +222,7 @@ func TestSilentPagesOfANamespaceLeaveTheOthersTheirReads(t *testing.T) {
 		synctest.Wait()
 		p.watch(aJob, pageOf(0))
 		synctest.Wait()
-		if shown := p.watch(aJob, pageOf(0)); shown.Said.Step != 1 {
+		if shown := p.watch(aJob, pageOf(0)); shown.Step != 1 {
 			t.Errorf("the other namespace's page is not read: %+v", shown)
 		}
 		pass(30 * time.Second)
@@ -262,7 +262,7 @@ func TestAReportCountsFromWhenItWasFirstSeen(t *testing.T) {
 		{"silence", 90 * time.Second, "", progress.ErrSilent, 80 * time.Second},
 	} {
 		shown = shown.After(builder.Epoch.Add(read.now), []byte(read.page), read.err)
-		if got := shown.Said.Renewed.Sub(builder.Epoch); got != read.want {
+		if got := shown.Renewed.Sub(builder.Epoch); got != read.want {
 			t.Errorf("%s: first seen at %v, want %v", read.what, got, read.want)
 		}
 	}

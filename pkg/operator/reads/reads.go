@@ -13,8 +13,8 @@ import (
 	"github.com/trainingjob/operator/pkg/operator/progress"
 )
 
-// Reads are the reads of all jobs.
-type Reads interface {
+// Reader makes the reads of all jobs.
+type Reader interface {
 	// Want has exactly these reads made for the job from now on.
 	Want(job client.ObjectKey, wanted Wanted)
 	// Seen returns what the reads of the job have shown.
@@ -30,8 +30,8 @@ type Wanted struct {
 	// Ranks are the pages whose stacks are read once, as long as they are wanted. Unasked is how many more ranks there are.
 	Ranks   []RankPage
 	Unasked int
-	// Leases are the nodes whose Leases are read.
-	Leases []string
+	// AwaitedNodes are the nodes whose Leases are read.
+	AwaitedNodes []string
 }
 
 // Settings are what the reads need.
@@ -48,43 +48,43 @@ type Settings struct {
 	Changed func(client.ObjectKey)
 }
 
-// New returns the reads of an operator. The reads of a namespace hold at most its share of all reads.
-func New(s *Settings) Reads {
-	return &reads{pages: newPages(s), stacks: newStacks(s), silence: NewSilence(s)}
+// New returns the Reader of an operator. The reads of a namespace hold at most its share of all reads.
+func New(s *Settings) Reader {
+	return &reader{pages: newPages(s), stacks: newStacks(s), silence: NewSilence(s)}
 }
 
-type reads struct {
+type reader struct {
 	pages   *pages
 	stacks  *stackReads
 	silence *Silence
 }
 
-// Want implements Reads.
-func (r *reads) Want(job client.ObjectKey, wanted Wanted) {
+// Want implements Reader.
+func (r *reader) Want(job client.ObjectKey, wanted Wanted) {
 	r.pages.want(job, wanted.Page)
 	r.stacks.want(job, wanted.Ranks, wanted.Unasked)
-	r.silence.Want(job, wanted.Leases)
+	r.silence.Want(job, wanted.AwaitedNodes)
 }
 
-// Seen implements Reads.
-func (r *reads) Seen(job client.ObjectKey) state.Seen {
+// Seen implements Reader.
+func (r *reader) Seen(job client.ObjectKey) state.Seen {
 	return state.Seen{Page: r.pages.seen(job), Stacks: r.stacks.seen(job), Silent: r.silence.Seen(job)}
 }
 
-// Forget implements Reads.
-func (r *reads) Forget(job client.ObjectKey) {
+// Forget implements Reader.
+func (r *reader) Forget(job client.ObjectKey) {
 	r.Want(job, Wanted{})
 	r.pages.forget(job)
 }
 
-// None are the Reads of an operator that makes none.
+// None is the Reader of an operator that makes no reads.
 type None struct{}
 
-// Want implements Reads.
+// Want implements Reader.
 func (None) Want(client.ObjectKey, Wanted) {}
 
-// Seen implements Reads.
+// Seen implements Reader.
 func (None) Seen(client.ObjectKey) state.Seen { return state.Seen{} }
 
-// Forget implements Reads.
+// Forget implements Reader.
 func (None) Forget(client.ObjectKey) {}

@@ -38,8 +38,8 @@ type Silence struct {
 
 // awaiting is what a job waits for: since when, and on which nodes.
 type awaiting struct {
-	since time.Time
-	nodes []string
+	since        time.Time
+	awaitedNodes []string
 }
 
 // ReadLeases reads the Leases of all nodes.
@@ -52,19 +52,19 @@ func NewSilence(s *Settings) *Silence {
 }
 
 // Want has the Leases read as long as the job waits for these nodes. With no nodes it forgets the job.
-func (s *Silence) Want(job client.ObjectKey, awaited []string) {
+func (s *Silence) Want(job client.ObjectKey, awaitedNodes []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(awaited) == 0 || s.Leases == nil {
+	if len(awaitedNodes) == 0 || s.Leases == nil {
 		delete(s.jobs, job)
 		return
 	}
 	if s.jobs[job] == nil {
 		s.jobs[job] = &awaiting{since: s.Clock.Now()}
 	}
-	before := s.among(s.jobs[job].nodes)
-	s.jobs[job].nodes = awaited
-	if !maps.Equal(before, s.among(awaited)) { // the reads for other jobs have shown it
+	before := s.among(s.jobs[job].awaitedNodes)
+	s.jobs[job].awaitedNodes = awaitedNodes
+	if !maps.Equal(before, s.among(awaitedNodes)) { // the reads for other jobs have shown it
 		s.Clock.AfterFunc(0, func() { s.Changed(job) })
 	}
 	if !s.isReading && s.wants(s.jobs[job]) {
@@ -80,16 +80,16 @@ func (s *Silence) Seen(job client.ObjectKey) map[string]time.Time {
 	if s.jobs[job] == nil {
 		return nil
 	}
-	return s.among(s.jobs[job].nodes)
+	return s.among(s.jobs[job].awaitedNodes)
 }
 
 // among returns which of the nodes are silent. The caller holds the lock.
-func (s *Silence) among(awaited []string) map[string]time.Time {
+func (s *Silence) among(awaitedNodes []string) map[string]time.Time {
 	found := map[string]time.Time{}
 	if s.Clock.Since(s.readAt) > leasesCount {
 		return found
 	}
-	for _, node := range awaited {
+	for _, node := range awaitedNodes {
 		if since, isSilent := s.silent[node]; isSilent {
 			found[node] = since
 		}
@@ -99,7 +99,7 @@ func (s *Silence) among(awaited []string) map[string]time.Time {
 
 // wants reports whether Leases are to be read for the job. The caller holds the lock.
 func (s *Silence) wants(job *awaiting) bool {
-	return s.Clock.Since(job.since) < s.Patience+leasesFor || len(s.among(job.nodes)) > 0
+	return s.Clock.Since(job.since) < s.Patience+leasesFor || len(s.among(job.awaitedNodes)) > 0
 }
 
 // readNow reads the Leases, and again later, until no job waits. Without reads in between earlier ones mean nothing.
@@ -131,12 +131,12 @@ func (s *Silence) keep(began time.Time, read map[string]nodes.Lease) (changed []
 	defer s.mu.Unlock()
 	before := map[client.ObjectKey]map[string]time.Time{}
 	for key, job := range s.jobs {
-		before[key] = s.among(job.nodes)
+		before[key] = s.among(job.awaitedNodes)
 	}
 	s.leases.Add(began, s.Clock.Now(), read)
 	s.silent, s.readAt = s.leases.Silent(s.Patience), s.Clock.Now()
 	for key, job := range s.jobs {
-		if now := s.among(job.nodes); !maps.Equal(before[key], now) {
+		if now := s.among(job.awaitedNodes); !maps.Equal(before[key], now) {
 			changed = append(changed, key)
 			s.Log.Info("The silent nodes of a restart have changed", "namespace", key.Namespace, "name", key.Name,
 				"nodes", slices.Sorted(maps.Keys(now)), "before", slices.Sorted(maps.Keys(before[key])))

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/pkg/job/state"
-	"github.com/trainingjob/operator/pkg/operator/cluster"
 )
 
 // gather is how long the event of a pod can wait for others. A job of many pods gets several events for each, and those that can wait share one
@@ -17,12 +16,11 @@ const gather = 100 * time.Millisecond
 
 // PodDelay returns how long the reconcile for a changed pod can wait: not at all if the pod fails and is not being deleted, else a moment.
 // matters is false if the change affects no decision. was is nil for a new pod, is for a deleted one.
-func PodDelay(c *cluster.Cluster, was, is *corev1.Pod) (wait time.Duration, matters bool) {
+func PodDelay(was, is *corev1.Pod) (wait time.Duration, matters bool) {
 	before, after := podOf(was), podOf(is)
 	if reflect.DeepEqual(before, after) {
 		return 0, false
 	}
-	c.PodChanged(was, is)
 	if was != nil && is != nil && after.Deleted.IsZero() && (after.Phase == corev1.PodFailed || after.Exit != nil) {
 		return 0, true
 	}

@@ -6,11 +6,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/clock"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/state"
-	"github.com/trainingjob/operator/pkg/operator/cluster"
 	"github.com/trainingjob/operator/test/sim/builder"
 )
 
@@ -65,7 +63,7 @@ func TestPodLook(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got, matters := PodDelay(cluster.New(nil, nil, nil, clock.RealClock{}, cluster.Options{}), c.was, c.is)
+			got, matters := PodDelay(c.was, c.is)
 			if !matters {
 				got = never
 			}

@@ -1,9 +1,9 @@
 // Package reconcile is one reconcile of a TrainingJob, and when the next one is due. It needs no manager: the operator
 // (pkg/operator/controller), local runs (pkg/local) and the simulator (test/sim) all call it.
 //
-//	Pass                               observe, plan, record, act, read
+//	Pass                   observe, plan, record, act, read
 //	PodDelay, NodeMatters  whether and how soon a changed object requires a reconcile
-//	Retries                            how soon after an error
+//	Retries                how soon after an error
 package reconcile
 
 import (

@@ -6,7 +6,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -22,17 +21,6 @@ import (
 
 // retired are jobs with fields and annotations that this version no longer has. NODE is a node with room for two of the elastic job's workers.
 const retired = `
-apiVersion: trainingjob.dev/v1alpha1
-kind: TrainingJob
-metadata: {name: spares}
-spec:
-  framework: JAX
-  replicaSpecs:
-    Worker:
-      replicas: 2
-      spares: {count: 1, command: [sleep, infinity]}
-      template: {spec: {containers: [{name: jax, image: busybox}]}}
----
 apiVersion: trainingjob.dev/v1alpha1
 kind: TrainingJob
 metadata:
@@ -79,18 +67,11 @@ func memoryOf(j *v1alpha1.TrainingJob) memory {
 	return m
 }
 
-// replicasOf returns the pods of the job's replicas, spares those that hold a node for them.
+// replicasOf returns the pods of the job's replicas.
 func replicasOf(j *v1alpha1.TrainingJob) []corev1.Pod {
 	GinkgoHelper()
 	var pods corev1.PodList
 	Expect(kube.List(context.Background(), &pods, client.InNamespace(j.Namespace), client.MatchingLabels{v1alpha1.LabelJobName: j.Name})).To(Succeed())
-	return slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return pod.Labels[v1alpha1.LabelSpare] != "" })
-}
-
-func spares(namespace string) []corev1.Pod {
-	GinkgoHelper()
-	var pods corev1.PodList
-	Expect(kube.List(context.Background(), &pods, client.InNamespace(namespace), client.HasLabels{v1alpha1.LabelSpare})).To(Succeed())
 	return pods.Items
 }
 
@@ -120,7 +101,7 @@ func submitRetired(p *place) map[string]*v1alpha1.TrainingJob {
 	}
 	kubectl("apply", "-f", file)
 	jobs := map[string]*v1alpha1.TrainingJob{}
-	for _, name := range []string{"spares", "lease", "parked"} {
+	for _, name := range []string{"lease", "parked"} {
 		j := &v1alpha1.TrainingJob{}
 		j.Namespace, j.Name = p.namespace, name
 		jobs[name] = j
@@ -128,7 +109,6 @@ func submitRetired(p *place) map[string]*v1alpha1.TrainingJob {
 	for name, j := range jobs {
 		Eventually(func() int { return len(memoryOf(j).Running) }).Should(Equal(2), "the workers of %s run", name)
 	}
-	Eventually(func() []corev1.Pod { return spares(p.namespace) }).Should(HaveLen(1), "the spare")
 	Eventually(func() any { return status(jobs["parked"], "replicaStatuses", "Worker", "parked") }).Should(BeEquivalentTo(1), "a worker is parked")
 	Eventually(func() v1alpha1.Phase { return read(jobs["lease"]).Status.Phase }).Should(Equal(v1alpha1.PhaseRunning))
 	const report = `{"metadata": {"annotations": {"trainingjob.dev/attempt": "0", "trainingjob.dev/step": "7"}}, "spec": {"renewTime": "NOW"}}`
@@ -138,7 +118,7 @@ func submitRetired(p *place) map[string]*v1alpha1.TrainingJob {
 }
 
 var _ = Describe("An upgrade over the end of features", Label("upgrade", "full"), func() {
-	It("and the way back keep the pods and the counters of jobs that have spares, a progress Lease, parked workers or old annotations", func() {
+	It("and the way back keep the pods and the counters of jobs that have a progress Lease, parked workers or old annotations", func() {
 		older, newer := versions()
 		if text, err := os.ReadFile(older.crd); err != nil || !strings.Contains(string(text), "shrinkAfterSeconds:") {
 			Skip("the version before has none of these features")
@@ -165,7 +145,6 @@ var _ = Describe("An upgrade over the end of features", Label("upgrade", "full")
 		}
 		newer.install()
 		change(newer)
-		Eventually(func() []corev1.Pod { return spares(p.namespace) }).Should(BeEmpty(), "the spare has gone")
 		Eventually(func() []corev1.Pod { return replicasOf(jobs["parked"]) }).Should(HaveLen(3), "the parked worker has a pod")
 		Expect(read(jobs["parked"]).Status.Phase).To(Equal(v1alpha1.PhaseRunning), "the others run while it waits for a node")
 		change(older)

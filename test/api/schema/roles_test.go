@@ -40,9 +40,9 @@ func refusals(t *testing.T) func(framework v1alpha1.Framework, network map[strin
 }
 
 // members returns the roles of a small job of the framework.
-func members(facts *state.Facts, more ...v1alpha1.Role) []v1alpha1.Role {
+func members(traits *state.Traits, more ...v1alpha1.Role) []v1alpha1.Role {
 	roles := append([]v1alpha1.Role{v1alpha1.Worker}, more...)
-	if facts.Name == v1alpha1.MPI {
+	if traits.Name == v1alpha1.MPI {
 		roles = append(roles, v1alpha1.Launcher)
 	}
 	return roles
@@ -52,10 +52,10 @@ func members(facts *state.Facts, more ...v1alpha1.Role) []v1alpha1.Role {
 func TestTheCRDAcceptsTheRolesOfEachFramework(t *testing.T) {
 	refusal := refusals(t)
 	for _, name := range state.Frameworks() {
-		facts := state.FactsOf(v1alpha1.Framework(name))
+		traits := state.TraitsOf(v1alpha1.Framework(name))
 		for _, role := range []v1alpha1.Role{v1alpha1.Chief, v1alpha1.Master, v1alpha1.Launcher, v1alpha1.PS, v1alpha1.Worker, v1alpha1.Evaluator, "Board"} {
-			refused := refusal(facts.Name, nil, members(&facts, role)...)
-			has, accepts := facts.Roles == nil || slices.Contains(facts.Roles, role), !strings.Contains(refused, " job has ")
+			refused := refusal(traits.Name, nil, members(&traits, role)...)
+			has, accepts := traits.Roles == nil || slices.Contains(traits.Roles, role), !strings.Contains(refused, " job has ")
 			if has != accepts {
 				t.Errorf("%s: the table has %s: %t; the CRD (after make generate): %s", name, role, has, refused)
 			}
@@ -67,9 +67,9 @@ func TestTheCRDAcceptsTheRolesOfEachFramework(t *testing.T) {
 func TestTheCRDAcceptsTheNamesOfEachFramework(t *testing.T) {
 	refusal := refusals(t)
 	for _, name := range state.Frameworks() {
-		facts := state.FactsOf(v1alpha1.Framework(name))
-		refused := refusal(facts.Name, map[string]any{"dnsNames": "Leader"}, members(&facts)...)
-		want, accepts := facts.FindLeader != state.FindAll || facts.Name == v1alpha1.Custom, !strings.Contains(refused, "dnsNames")
+		traits := state.TraitsOf(v1alpha1.Framework(name))
+		refused := refusal(traits.Name, map[string]any{"dnsNames": "Leader"}, members(&traits)...)
+		want, accepts := traits.FindLeader != state.FindAll || traits.Name == v1alpha1.Custom, !strings.Contains(refused, "dnsNames")
 		if want != accepts {
 			t.Errorf("%s: the table lets its ranks look up the leader alone: %t; the CRD (after make generate): %s", name, want, refused)
 		}

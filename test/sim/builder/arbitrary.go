@@ -87,7 +87,7 @@ func arbitraryRecovery(t *rapid.T) func(*v1alpha1.Recovery) {
 	}
 }
 
-// ArbitraryPods draws what may be seen of a job at that time after Epoch: pods of present, past and lost lives, spares of an earlier operator, nodes
+// ArbitraryPods draws what may be seen of a job at that time after Epoch: pods of present, past and lost lives, nodes
 // in trouble, reports of progress and refusals. No pod is from the future.
 func ArbitraryPods(job *v1alpha1.TrainingJob, now time.Duration) *rapid.Generator[[]SnapshotOption] {
 	return rapid.Custom(func(t *rapid.T) []SnapshotOption {
@@ -126,9 +126,6 @@ var someNodes = []string{"n1", "n2", "n3"}
 
 func arbitraryRest(t *rapid.T, job *v1alpha1.TrainingJob, now time.Duration) []SnapshotOption {
 	var seen []SnapshotOption
-	for i := range rapid.IntRange(0, 3).Draw(t, "spares") {
-		seen = append(seen, Spare(i, arbitraryOptions(t, now)...))
-	}
 	if scheduling := job.Spec.Scheduling; scheduling != nil && scheduling.Gang != "" {
 		seen = append(seen, arbitraryGroups(t, job, now))
 	}

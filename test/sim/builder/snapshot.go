@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/nodes"
@@ -136,7 +135,8 @@ func NodeDeleted(node string) SnapshotOption {
 // Reported says that rank 0 has reported that step d after Epoch.
 func Reported(step int64, d time.Duration) SnapshotOption {
 	return func(s *state.Observed) {
-		s.Progress = state.Progress{Step: step, Checkpoint: fmt.Sprintf("step-%d", step), Report: fmt.Sprintf("%v %d", d, step), Renewed: Epoch.Add(d), Read: s.Progress.Read}
+		report := state.Report{Step: step, Checkpoint: fmt.Sprintf("step-%d", step), ID: fmt.Sprintf("%v %d", d, step)}
+		s.Progress = state.Progress{Report: report, Renewed: Epoch.Add(d), Read: s.Progress.Read}
 	}
 }
 
@@ -170,16 +170,6 @@ func Stacks(until time.Duration, list ...state.Stack) SnapshotOption {
 // SavedFor says that the latest report answers the request to stop of that id.
 func SavedFor(id string) SnapshotOption {
 	return func(s *state.Observed) { s.Progress.SavedFor = id }
-}
-
-// Spare adds the i-th placeholder pod of an earlier operator.
-func Spare(i int, options ...PodOption) SnapshotOption {
-	return func(s *state.Observed) {
-		full := Pod(s.Job, state.Slot{Role: v1alpha1.Worker, Index: i}, state.Life{}, corev1.PodRunning, options...)
-		full.Name = fmt.Sprintf("%s-worker-spare-%d", s.Job.Name, i)
-		full.UID = types.UID("uid-" + full.Name)
-		s.Spares = append(s.Spares, state.FormerPodOf(full))
-	}
 }
 
 // Each adds a pod of that life and phase for each of the role's first n replicas, with the options that of returns for it; nil for none.

@@ -38,10 +38,8 @@ func (c *Checker) checkDelete(r *server.Request, pod *corev1.Pod, d *operator.De
 	}
 	c.checkForce(r, pod, job)
 	c.checkGrace(r, pod)
-	if pod.Labels[v1alpha1.LabelSpare] == "" {
-		c.checkReason(r, pod, d, job)
-		c.checkKept(pod, d, job)
-	}
+	c.checkReason(r, pod, d, job)
+	c.checkKept(pod, d, job)
 }
 
 // isLeftBehind reports whether the pod is of a job of the same name that is gone, and on a node that cannot end it.

@@ -19,9 +19,6 @@ func (l *Ledger) pod(pod *corev1.Pod, created bool) {
 	ref := OwnerOf(pod)
 	if ref != nil && ref.Kind == v1alpha1.Kind {
 		if a, known := l.jobs[ref.UID]; known {
-			if pod.Labels[v1alpha1.LabelSpare] != "" { // an operator up to 2026-11 made it
-				return
-			}
 			is, named := LifeOf(ref.Name, pod.Name)
 			l.must(named, "1 identity: %s is no name of a pod of %s", pod.Name, ref.Name)
 			if named && created {

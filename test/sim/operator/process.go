@@ -123,7 +123,7 @@ func (p *Process) Start(age func(server.Kind) int) {
 	p.timers = &timers{PassiveClock: p.world.Clock}
 	p.leasesRead = time.Time{}
 	p.reads = p.newReads()
-	own.Reads = p.reads
+	own.Reader = p.reads
 	p.cluster = cluster.New(p.client(), p.live(), recorder{p}, p.world.Clock, own)
 	p.queue = manager.Queue{Job: p.key, Clock: p.world.Clock, Cluster: p.cluster, Cache: p.Cache}
 	p.queue.Now()

@@ -55,7 +55,7 @@ func (p *Process) newReads() *wanted {
 	return &wanted{process: p, silence: reads.NewSilence(settings)}
 }
 
-// Want implements reads.Reads.
+// Want implements reads.Reader.
 func (w *wanted) Want(job client.ObjectKey, now reads.Wanted) {
 	if page := now.Page; page == nil {
 		w.isRead = false
@@ -64,7 +64,7 @@ func (w *wanted) Want(job client.ObjectKey, now reads.Wanted) {
 		w.page = w.page.To(page, w.now())
 	}
 	w.askStacks(&now)
-	w.silence.Want(job, now.Leases)
+	w.silence.Want(job, now.AwaitedNodes)
 }
 
 func (w *wanted) askStacks(now *reads.Wanted) {
@@ -82,9 +82,9 @@ func (w *wanted) askStacks(now *reads.Wanted) {
 	}
 }
 
-// Seen implements reads.Reads.
+// Seen implements reads.Reader.
 func (w *wanted) Seen(job client.ObjectKey) state.Seen {
-	if w.isRead && w.page.Unread == "" {
+	if w.isRead && w.page.Page.Unread == "" {
 		body, err := w.process.world.Page(w.page.Pod)
 		w.page = w.page.After(w.now(), body, err)
 		w.read(body)
@@ -110,7 +110,7 @@ func (w *wanted) stacks() state.Stacks {
 	return s
 }
 
-// Forget implements reads.Reads.
+// Forget implements reads.Reader.
 func (w *wanted) Forget(job client.ObjectKey) {
 	w.Want(job, reads.Wanted{})
 	w.page = reads.Reading{}
