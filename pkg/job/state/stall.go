@@ -8,17 +8,11 @@ import (
 
 // StallDeadline returns when the job stalls unless it reports; zero if it need not report.
 func (s *Snapshot) StallDeadline() time.Time {
-	if !ReportsByPage(&s.Job.Spec) {
-		return time.Time{}
-	}
 	since := s.undisturbedSince()
-	if since.IsZero() {
+	if since.IsZero() || !ReportsByPage(&s.Job.Spec) {
 		return time.Time{}
 	}
-	if s.Progress.Renewed.After(since) {
-		since = s.Progress.Renewed
-	}
-	return since.Add(StallAfter(s.Job.Spec.Progress))
+	return Latest(since, s.Progress.Renewed).Add(StallAfter(s.Job.Spec.Progress))
 }
 
 // HasStalled reports whether the job has not reported in time, and the operator would know a report.
