@@ -109,15 +109,9 @@ func (c *connection) observe(ctx context.Context, t *tool, job *v1alpha1.Trainin
 	if err := c.kube.Get(ctx, client.ObjectKeyFromObject(job), &service); client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
-	o.HasService = isChild(&service, job)
+	o.HasService = state.IsOwnedBy(&service, job)
 	forecast.AssumeGang(o)
 	return o, c.addNodes(ctx, t, o)
-}
-
-// isChild reports whether the object is a child of the job.
-func isChild(o client.Object, job *v1alpha1.TrainingJob) bool {
-	ref := state.OwnerOf(o)
-	return ref != nil && ref.UID == job.UID
 }
 
 // addNodes adds the nodes in trouble that hold pods of the job. Few users may read nodes; without, none counts as lost.

@@ -151,7 +151,7 @@ func (c *chooser) sources(job *v1alpha1.TrainingJob, pods []corev1.Pod, follow b
 	var found []Source
 	for i := range pods {
 		slot, lives, isReplica := state.LivesOf(job.Name, &pods[i])
-		if ref := state.OwnerOf(&pods[i]); !isReplica || ref == nil || ref.UID != job.UID {
+		if !isReplica || !state.IsOwnedBy(&pods[i], job) {
 			continue
 		}
 		present := state.Life{Attempt: int(job.Status.Attempt)}

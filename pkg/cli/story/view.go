@@ -50,7 +50,7 @@ func (v *View) queue() string {
 func (v *View) Observed() *state.Observed {
 	o := &state.Observed{Now: v.Now, Job: v.Job, HasService: true}
 	for i := range v.Pods {
-		if ref := state.OwnerOf(&v.Pods[i]); ref == nil || ref.UID != v.Job.UID {
+		if !state.IsOwnedBy(&v.Pods[i], v.Job) {
 			continue
 		}
 		if p, isReplica := state.PodOf(v.Job.Name, &v.Pods[i]); isReplica {

@@ -38,6 +38,12 @@ func OwnerOf(o metav1.Object) *metav1.OwnerReference {
 	return nil
 }
 
+// IsOwnedBy reports whether the job owns the object. Another job of the same name does not.
+func IsOwnedBy(o metav1.Object, job *v1alpha1.TrainingJob) bool {
+	ref := OwnerOf(o)
+	return ref != nil && ref.UID == job.UID
+}
+
 func isTrainingJob(ref *metav1.OwnerReference) bool {
 	return ref.Kind == v1alpha1.Kind && ref.APIVersion == v1alpha1.GroupVersion.String()
 }

@@ -213,7 +213,7 @@ func (r *reconciler) servicesOf(ctx context.Context, child *v1alpha1.TrainingJob
 	own := map[string]*corev1.Service{}
 	for i := range existing.Items {
 		service := &existing.Items[i]
-		if ref := state.OwnerOf(service); ref != nil && ref.UID == child.UID && service.Name != child.Name && service.DeletionTimestamp.IsZero() {
+		if state.IsOwnedBy(service, child) && service.Name != child.Name && service.DeletionTimestamp.IsZero() {
 			own[service.Name] = service
 		}
 	}

@@ -32,7 +32,7 @@ func (c *Cluster) create(ctx context.Context, job *v1alpha1.TrainingJob, child c
 	if err := c.live.Get(ctx, client.ObjectKeyFromObject(child), existing); err != nil {
 		return "", fmt.Errorf("reading %T %s, which exists already: %w", child, child.GetName(), err)
 	}
-	if !isOwnedBy(existing, job) {
+	if !state.IsOwnedBy(existing, job) {
 		if isGoing(existing, job) {
 			return "", &nameHeld{name: child.GetName()}
 		}

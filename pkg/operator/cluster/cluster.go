@@ -10,7 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -168,11 +167,6 @@ func (c *Cluster) JobsOnNode(ctx context.Context, node string) ([]client.ObjectK
 
 // WaitingWrites returns how many writes wait for a slot.
 func (c *Cluster) WaitingWrites() int { return c.writes.Waiting() }
-
-func isOwnedBy(o metav1.Object, job *v1alpha1.TrainingJob) bool {
-	ref := state.OwnerOf(o)
-	return ref != nil && ref.UID == job.UID
-}
 
 func newMemo(job types.UID, pending map[types.UID]pendingWrite) *jobMemo {
 	return &jobMemo{

@@ -59,7 +59,7 @@ func (c *Cluster) addGroups(ctx context.Context, o *state.Observed, provider gan
 		return err
 	}
 	return meta.EachListItem(list, func(item runtime.Object) error {
-		if group, isObject := item.(client.Object); isObject && isOwnedBy(group, o.Job) {
+		if group, isObject := item.(client.Object); isObject && state.IsOwnedBy(group, o.Job) {
 			g := state.Group{Scheduler: provider.Name(), Name: group.GetName(), UID: group.GetUID()}
 			if deleted := group.GetDeletionTimestamp(); deleted != nil {
 				g.Deleted = deleted.Time

@@ -101,7 +101,7 @@ func (c *Cluster) addService(ctx context.Context, o *state.Observed) error {
 	if err := c.client.Get(ctx, client.ObjectKeyFromObject(o.Job), &service); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("reading the Service: %w", err)
 	}
-	o.HasService = isOwnedBy(&service, o.Job)
+	o.HasService = state.IsOwnedBy(&service, o.Job)
 	return nil
 }
 
@@ -123,7 +123,7 @@ func (c *Cluster) listPods(ctx context.Context, job *v1alpha1.TrainingJob) ([]co
 func addPods(o *state.Observed, pods []corev1.Pod) {
 	o.Pods = slices.Grow(o.Pods, len(pods))
 	for i := range pods {
-		if !isOwnedBy(&pods[i], o.Job) {
+		if !state.IsOwnedBy(&pods[i], o.Job) {
 			o.Former = append(o.Former, state.FormerPodOf(&pods[i]))
 		} else if p, isReplica := state.PodOf(o.Job.Name, &pods[i]); isReplica {
 			o.Pods = append(o.Pods, p)

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/pkg/local/server"
 	"github.com/trainingjob/operator/test/sim/builder"
 )
@@ -275,7 +276,7 @@ func TestWhoControlsAnObject(t *testing.T) {
 		pod := controlled(job)
 		pod.OwnerReferences[0].Controller = &yes
 		c.change(pod)
-		if got := isOwnedBy(pod, job); got != c.want {
+		if got := state.IsOwnedBy(pod, job); got != c.want {
 			t.Errorf("controlled by %s: %t, want %t", name, got, c.want)
 		}
 	}

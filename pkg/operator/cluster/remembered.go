@@ -80,7 +80,7 @@ func (c *Cluster) find(ctx context.Context, job *v1alpha1.TrainingJob, name stri
 		return nil, client.IgnoreNotFound(err)
 	}
 	p, _ := state.PodOf(job.Name, &pod)
-	if !isOwnedBy(&pod, job) {
+	if !state.IsOwnedBy(&pod, job) {
 		return nil, nil
 	}
 	c.memo(job, func(m *jobMemo) {

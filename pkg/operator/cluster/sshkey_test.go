@@ -63,7 +63,7 @@ func TestTheKeyOfAnMPIJobIsTheJobsOwn(t *testing.T) {
 		t.Fatalf("%d Secrets and %d pods were created", len(made), pods)
 	}
 	secret := made[0]
-	if secret.Name != "j-uid-j-ssh" || secret.Namespace != job.Namespace || !isOwnedBy(secret, job) || !ptr.Deref(secret.Immutable, false) {
+	if secret.Name != "j-uid-j-ssh" || secret.Namespace != job.Namespace || !state.IsOwnedBy(secret, job) || !ptr.Deref(secret.Immutable, false) {
 		t.Errorf("the Secret is %v", secret.ObjectMeta)
 	}
 	_, _, again, _ := act(t, nil)

@@ -61,7 +61,7 @@ func TestATrimmedPodIsSmallAndStillTheJobs(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("trimmed pod (-want +got):\n%s", diff)
 	}
-	if !isOwnedBy(got, job) {
+	if !state.IsOwnedBy(got, job) {
 		t.Error("the trimmed pod is not the job's any more")
 	}
 }

@@ -79,7 +79,7 @@ type facts struct {
 func factsOf(o client.Object) facts {
 	f := facts{
 		Key: client.ObjectKeyFromObject(o), UID: string(o.GetUID()), Version: o.GetResourceVersion(), Deleted: o.GetDeletionTimestamp() != nil,
-		Ours: isOwnedBy(o, builder.Job("j")), Listed: o.GetLabels()[v1alpha1.LabelJobUID] == "1",
+		Ours: state.IsOwnedBy(o, builder.Job("j")), Listed: o.GetLabels()[v1alpha1.LabelJobUID] == "1",
 	}
 	switch o := o.(type) {
 	case *corev1.Service:
