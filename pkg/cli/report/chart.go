@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/trainingjob/operator/pkg/cli/story"
+	"github.com/trainingjob/operator/pkg/job/failure"
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
@@ -182,7 +182,7 @@ func (c *chart) mark(r *Report, row *Replicas, top float64) bool {
 
 // markOf returns the mark of an incident at that height.
 func (c *chart) markOf(i *Incident, top float64) mark {
-	return mark{c.percent(i.Time.Time), round(top), i.Number, story.SlotOf(&i.Failure).String()}
+	return mark{c.percent(i.Time.Time), round(top), i.Number, failure.SlotOf(&i.Failure).String()}
 }
 
 // each returns the replicas one by one, unless there are so many that rows are shared anyway.

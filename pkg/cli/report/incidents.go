@@ -10,6 +10,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/story"
+	"github.com/trainingjob/operator/pkg/job/failure"
 	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/pkg/operator/journal"
 )
@@ -110,7 +111,7 @@ func addCosts(incidents []Incident, attempts []Attempt, v *story.View) {
 	for i := range incidents {
 		again := ranAgain(&incidents[i], attempts)
 		if incidents[i].Scope != v1alpha1.ScopeJob {
-			again = replicaRanAgain(&incidents[i], pods[story.SlotOf(&incidents[i].Failure)], v.Job.Name)
+			again = replicaRanAgain(&incidents[i], pods[failure.SlotOf(&incidents[i].Failure)], v.Job.Name)
 		}
 		if again != nil {
 			cost := seconds(again.Sub(incidents[i].Time.Time))

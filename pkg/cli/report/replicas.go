@@ -126,7 +126,7 @@ func paintIncidents(own map[state.Slot][]Segment, common []Segment, v *story.Vie
 		if !down.To.After(down.From) {
 			down.To = down.From.Add(time.Second) // the status has whole seconds
 		}
-		slot := story.SlotOf(&f.Failure)
+		slot := failure.SlotOf(&f.Failure)
 		row, isOwn := own[slot]
 		if !isOwn {
 			row = common
@@ -134,7 +134,7 @@ func paintIncidents(own map[state.Slot][]Segment, common []Segment, v *story.Vie
 		own[slot] = paint(row, down)
 	}
 	if f := v.Job.Status.LastFailure; f != nil && v.Job.Status.Phase == v1alpha1.PhaseFailed {
-		slot := story.SlotOf(f)
+		slot := failure.SlotOf(f)
 		row, isOwn := own[slot]
 		if !isOwn {
 			row = common

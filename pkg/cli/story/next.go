@@ -176,7 +176,7 @@ func afterFailure(v *View) []advice.Advice {
 func (v *View) names(s *state.Snapshot) map[string]string {
 	slot, pod, node, attempt := state.Leader(&v.Job.Spec), "", "", v.Job.Status.Attempt
 	if f := v.Job.Status.LastFailure; f != nil {
-		slot, pod, node, attempt = SlotOf(f), f.Pod, f.Node, f.Attempt
+		slot, pod, node, attempt = failure.SlotOf(f), f.Pod, f.Node, f.Attempt
 	}
 	for r := range s.Replicas() {
 		if waitsFor(r) != "" {

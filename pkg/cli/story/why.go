@@ -96,7 +96,7 @@ func WhatBroke(f *v1alpha1.Failure) string {
 	if f.Cause == v1alpha1.CauseRequested {
 		return failure.Describe(f)
 	}
-	text := SlotOf(f).String()
+	text := failure.SlotOf(f).String()
 	if f.Node != "" {
 		text += " on " + f.Node
 	}
@@ -126,6 +126,3 @@ var broke = map[v1alpha1.Cause]string{
 	v1alpha1.CauseStartup:        "did not start",
 	v1alpha1.CauseCompleted:      "was done and runs again",
 }
-
-// SlotOf returns the slot of the replica that broke.
-func SlotOf(f *v1alpha1.Failure) state.Slot { return state.Slot{Role: f.Role, Index: int(f.Index)} }
