@@ -21,7 +21,7 @@ import (
 var files embed.FS
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"clock": clock, "since": since, "cut": cut, "lower": lowerState, "words": words,
+	"clock": clock, "since": since, "cut": story.Cut, "words": words,
 	"style": func() (template.CSS, error) {
 		text, err := files.ReadFile("pages/style.css")
 		return template.CSS(text), err
@@ -104,9 +104,9 @@ func (r *Report) tiles() []tile {
 		list = append(list, tile{"Ready", s.Ready, "replicas"})
 	}
 	if s.Progress != nil {
-		list = append(list, tile{"Step", fmt.Sprint(s.Progress.Step), cut(s.Progress.Checkpoint, 40)})
+		list = append(list, tile{"Step", fmt.Sprint(s.Progress.Step), story.Cut(s.Progress.Checkpoint, 40)})
 		for _, name := range slices.Sorted(maps.Keys(s.Progress.Metrics)) {
-			list = append(list, tile{cut(name, 20), s.Progress.Metrics[name], ""})
+			list = append(list, tile{story.Cut(name, 20), s.Progress.Metrics[name], ""})
 		}
 	}
 	return list
@@ -160,11 +160,6 @@ func since(from *time.Time, t time.Time) string {
 	}
 	return "+" + duration.HumanDuration(max(0, t.Sub(*from)))
 }
-
-// cut returns the beginning of a text.
-func cut(text string, most int) string { return story.Cut(text, most) }
-
-func lowerState(s State) string { return string(s) }
 
 var stateWords = map[State]string{
 	Failed: "broken", Restarting: "restarting", Waiting: "waiting for a node, or suspended", Starting: "starting",
