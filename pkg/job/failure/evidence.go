@@ -192,7 +192,7 @@ func asEnded(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) state
 
 // isEndedBy reports whether the incident ended the pod's life, and no other incident began with the pod.
 func isEndedBy(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) bool {
-	if p.Life.Attempt != int(incident.Attempt) || !s.IsPast(p) || !s.InRange(p.Slot) || isKnown(s, incident, p) {
+	if p.Life.Attempt != int(incident.Attempt) || !s.IsPast(p) || !s.InRange(p.Slot) || beganAnother(s, incident, p) {
 		return false
 	}
 	if !p.HasStarted() && !s.IsLost(p) {
@@ -200,7 +200,7 @@ func isEndedBy(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) boo
 	}
 	switch incident.Scope {
 	case v1alpha1.ScopeJob:
-		return !IsApart(&s.Job.Spec, p.Slot.Role) && int(incident.Attempt) < int(s.Job.Status.Attempt)
+		return !IsApart(&s.Job.Spec, p.Slot.Role) && incident.Attempt < s.Job.Status.Attempt
 	case v1alpha1.ScopeRole:
 		present, since := s.Life(p.Slot), 1
 		for n := range s.Job.Status.Incidents { // each began another life since
@@ -233,7 +233,7 @@ func followedEarlier(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Po
 	})
 }
 
-func isKnown(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) bool {
+func beganAnother(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) bool {
 	return slices.ContainsFunc(s.Job.Status.Incidents, func(other v1alpha1.Incident) bool {
 		return other.Pod == p.Name && other.Pod != incident.Pod && other.Attempt == incident.Attempt
 	})

@@ -23,8 +23,8 @@ func Find(s *state.Snapshot) []Restart {
 	return found
 }
 
-// explains lists the causes. Of two failures in one second, the one whose cause comes first here explains the other one.
-var explains = []v1alpha1.Cause{
+// causesInOrder lists the causes. Of two failures in one second, the one whose cause comes first here explains the other one.
+var causesInOrder = []v1alpha1.Cause{
 	v1alpha1.CauseInfrastructure, v1alpha1.CausePreempted, v1alpha1.CauseOOM,
 	v1alpha1.CauseRetryable, v1alpha1.CauseHang, v1alpha1.CauseStartup, v1alpha1.CauseFatal, v1alpha1.CauseCompleted,
 }

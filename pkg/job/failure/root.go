@@ -106,7 +106,7 @@ func placeOf(f *v1alpha1.Failure, sharing int64) []int64 {
 	if IsOfProgram(f) && cause == v1alpha1.CauseFatal {
 		cause = v1alpha1.CauseRetryable
 	}
-	return []int64{second, int64(slices.Index(explains, cause)), evidenceOf(f, words, sharing > 1), sharing, f.Time.Unix()}
+	return []int64{second, int64(slices.Index(causesInOrder, cause)), evidenceOf(f, words, sharing > 1), sharing, f.Time.Unix()}
 }
 
 // hasFollowersCode reports whether ranks that have lost a peer exit so: with 1 of an exception, 130 and 143 of a launcher or an agent that ends its
@@ -178,7 +178,7 @@ func Restarts(s *state.Snapshot, broken []Restart) []Restart {
 		}
 		first := First(s, slices.DeleteFunc(slices.Clone(broken), func(restart Restart) bool { return !isWhole(restart) }))
 		first.Alike = alike(broken, &first.Failure)
-		if known := Latest(s, first); known != nil && IsLoss(known.Cause) && s.Job.Spec.Elastic != nil { // it missed a peer
+		if known := Ongoing(s, first); known != nil && IsLoss(known.Cause) && s.Job.Spec.Elastic != nil { // it missed a peer
 			first.Charged = false
 		}
 		return []Restart{*first}

@@ -33,7 +33,7 @@ func join(s *state.Snapshot, apart []Restart) {
 				return missedIt(s, &loss, restart) && explainsFailure(s, &loss.Failure, restart.Time.Time)
 			})
 		}
-		if restart.Joins = Latest(s, restart); restart.Joins == nil && first >= 0 {
+		if restart.Joins = Ongoing(s, restart); restart.Joins == nil && first >= 0 {
 			restart.Joins = &apart[first].Incident
 		}
 	}
@@ -64,8 +64,8 @@ func arePeers(s *state.Snapshot, a, b v1alpha1.Role) bool {
 	return state.IsMember(&s.Job.Spec, a) && state.IsMember(&s.Job.Spec, b)
 }
 
-// Latest returns the incident of the last few seconds that contains the end; nil if the status has none.
-func Latest(s *state.Snapshot, restart *Restart) *v1alpha1.Incident {
+// Ongoing returns the incident of the last few seconds that contains the end; nil if the status has none.
+func Ongoing(s *state.Snapshot, restart *Restart) *v1alpha1.Incident {
 	for n := range s.Job.Status.Incidents {
 		if known := &s.Job.Status.Incidents[n]; isPart(s, restart, known) {
 			return known

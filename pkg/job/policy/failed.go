@@ -56,7 +56,7 @@ func isGivenUp(s *state.Snapshot, restart *failure.Restart) bool {
 		return false
 	case failure.IsFatal(*restart):
 		return true
-	case failure.Latest(s, restart) != nil, failure.IsLoss(restart.Cause):
+	case failure.Ongoing(s, restart) != nil, failure.IsLoss(restart.Cause):
 		return false
 	default:
 		return int32(len(budget.Used(s.Job, v1alpha1.BudgetEvaluatorRestarts, s.Now))) >= budget.Limit(&s.Job.Spec, v1alpha1.BudgetEvaluatorRestarts)
