@@ -81,8 +81,8 @@ func setRedoStep(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 	}
 }
 
-// observe sets the replica statuses, with the present numbers of pods and the recorded counters, and their sums.
-func observe(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
+// countReplicas sets the replica statuses, with the present numbers of pods and the recorded counters, and their sums.
+func countReplicas(s *state.Snapshot, next *v1alpha1.TrainingJobStatus) {
 	counted, scopes := map[v1alpha1.Role]*v1alpha1.ReplicaStatus{}, failure.Scopes(&s.Job.Spec)
 	for role := range s.Memory {
 		counted[role] = &v1alpha1.ReplicaStatus{

@@ -38,13 +38,13 @@ func remember(s *state.Snapshot, memory state.Memory, v *policy.Verdict) {
 		delete(memory[slot.Role].NextStarts, slot.Index)
 	}
 	if v.Asked == nil {
-		forgetTakenAway(s, memory)
+		forgetRemoved(s, memory)
 	}
 }
 
-// forgetTakenAway gives removed slots their next life, and forgets the present one.
-func forgetTakenAway(s *state.Snapshot, memory state.Memory) {
-	for slot := range takenAway(s) {
+// forgetRemoved gives removed slots their next life, and forgets the present one.
+func forgetRemoved(s *state.Snapshot, memory state.Memory) {
+	for slot := range removedSlots(s) {
 		memory[slot.Role].Replace(slot.Index)
 	}
 	for role, m := range memory {
@@ -54,8 +54,8 @@ func forgetTakenAway(s *state.Snapshot, memory state.Memory) {
 	}
 }
 
-// takenAway returns the removed slots that have a pod in their present life, or had one that ended.
-func takenAway(s *state.Snapshot) map[state.Slot]bool {
+// removedSlots returns the removed slots that have a pod in their present life, or had one that ended.
+func removedSlots(s *state.Snapshot) map[state.Slot]bool {
 	slots := map[state.Slot]bool{}
 	for _, pods := range [][]state.Pod{s.Pods, s.Gone} {
 		for i := range pods {

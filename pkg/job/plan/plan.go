@@ -110,7 +110,7 @@ func makeOn(s *state.Snapshot, was *v1alpha1.TrainingJobStatus) Plan {
 func planOfDeleted(s *state.Snapshot) Plan {
 	p := Plan{Status: *s.Job.Status.DeepCopy()}
 	p.Status.ObservedGeneration = s.Job.Generation
-	observe(s, &p.Status)
+	countReplicas(s, &p.Status)
 	steps, wake := deletePods(s, func(state.Pod) bool { return true }, WhyJobDeleted)
 	p.Steps = firstWrites(steps)
 	p.Wake = state.Earliest(wake, policy.NextLoss(s))

@@ -15,7 +15,7 @@ import (
 
 // nextStatus returns the status after the verdict: what was observed, counted and is true now. A part that is made from another one comes after it:
 //
-//	observe        counts of replicas         for beginLives and writeMemory
+//	countReplicas  counts of replicas         for beginLives and writeMemory
 //	setTimes       when the job started       from the conditions as read
 //	setProgress    the latest report          for beginLives: a resumption forgets the step
 //	beginLives     the attempt and the lives  for setFirstPod, answerRequest, setRestartMethod, setConditions and setRedoStep
@@ -27,7 +27,7 @@ func nextStatus(s *state.Snapshot, v *policy.Verdict) v1alpha1.TrainingJobStatus
 	next := *s.Job.Status.DeepCopy()
 	setShape(s, &next, v)
 	next.ObservedGeneration = s.Job.Generation
-	observe(s, &next)
+	countReplicas(s, &next)
 	memory := s.Memory.Clone()
 	if v.Kind != policy.Final {
 		remember(s, memory, v)
