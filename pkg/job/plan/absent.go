@@ -49,7 +49,7 @@ func whyAbsent(s *state.Snapshot, r *state.Replica) (reason, message string) {
 // createdAgain describes until when the slot's next life is held back, and its number of restarts in a row.
 func createdAgain(s *state.Snapshot, slot state.Slot) string {
 	return fmt.Sprintf("%s is created again at %s UTC (restart %d in a row).",
-		slot, s.NextStart(slot).UTC().Format("15:04:05"), s.Memory[slot.Role].RestartsInRow[slot.Index])
+		slot, s.NextStart(slot).UTC().Format(time.TimeOnly), s.Memory[slot.Role].RestartsInRow[slot.Index])
 }
 
 // whyGangWaits returns why the gang has no nodes: the scheduler's message with what the gang needs. ok is false unless the whole

@@ -37,7 +37,6 @@ func setLostSeconds(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *poli
 	next.Memory.CountedTime = &metav1.Time{Time: now}
 	passed := int64(max(0, now.Sub(since)).Seconds())
 	lost := &next.LostSeconds
-	running := state.PresentRun(&s.Job.Status, now)
 	switch {
 	case meta.IsStatusConditionTrue(was.Conditions, v1alpha1.ConditionQueued):
 		lost.Queue += passed
@@ -47,7 +46,7 @@ func setLostSeconds(s *state.Snapshot, next *v1alpha1.TrainingJobStatus, v *poli
 			lost.Redone += passed
 		}
 		if v.Failure != nil && v.Kind != policy.Suspend && !meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionRunning) {
-			lost.Detection += int64(max(0, running-state.PresentRun(&s.Job.Status, v.Failure.Time.Time)).Seconds()) // a node's clock may be ahead
+			lost.Detection += int64(max(0, state.PresentRun(was, now)-state.PresentRun(was, v.Failure.Time.Time)).Seconds()) // a node's clock may be ahead
 		}
 	case isStopping(was):
 		lost.Restart += passed

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // Event is an entry of the job's Events.
@@ -32,14 +30,6 @@ func warn(reason, action, message string) Event {
 
 // namedInEvent is how many further replicas an Event names that reports several restarts.
 const namedInEvent = 4
-
-func names(slots []state.Slot) string {
-	var list []string
-	for _, slot := range slots {
-		list = append(list, slot.String())
-	}
-	return nameFirst(list)
-}
 
 // nameFirst lists the first of the names, and counts the others.
 func nameFirst(names []string) string {

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -81,12 +80,12 @@ func restartEvent(restarts []failure.Restart) Event {
 	if restarts[0].Scope == v1alpha1.ScopeJob {
 		reason = v1alpha1.EventRestarting
 	}
-	var others []state.Slot
+	var others []string
 	for i := range restarts[1:] {
-		others = append(others, failure.SlotOf(&restarts[1+i].Failure))
+		others = append(others, failure.SlotOf(&restarts[1+i].Failure).String())
 	}
 	if len(others) > 0 {
-		message += " Also restarting: " + names(others) + "."
+		message += " Also restarting: " + nameFirst(others) + "."
 	}
 	if !failure.IsFailure(restarts[0].Cause) {
 		return normal(reason, string(restarts[0].Scope), message)
@@ -115,5 +114,5 @@ func envConflicts(s *state.Snapshot) []Event {
 				"the template of %s sets %s itself; its value is used instead of the operator's", role, strings.Join(names, ", "))))
 		}
 	}
-	return slices.Clip(list)
+	return list
 }

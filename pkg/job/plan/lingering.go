@@ -31,19 +31,19 @@ type linger struct {
 // lingering returns all deleted objects that the job waits for.
 func lingering(s *state.Snapshot) []linger {
 	var all []linger
-	add := func(pods []state.Pod, isAwaited func(*state.Snapshot, *state.Pod) bool) {
+	add := func(pods []state.Pod, isAwaited func(*state.Pod) bool) {
 		for i := range pods {
-			if p := &pods[i]; !p.Deleted.IsZero() && isAwaited(s, p) {
+			if p := &pods[i]; !p.Deleted.IsZero() && isAwaited(p) {
 				all = append(all, lingerOf(s, p))
 			} else if next := heldBy(s, p); next != nil {
 				all = append(all, holding(p, next))
 			}
 		}
 	}
-	add(s.Pods, func(s *state.Snapshot, p *state.Pod) bool { // of its own pods it awaits none on a lost node
+	add(s.Pods, func(p *state.Pod) bool { // of its own pods it awaits none on a lost node
 		return s.MayAct(p) && !s.IsLost(p) && (s.IsPast(p) || s.IsResting())
 	})
-	add(s.Former, func(*state.Snapshot, *state.Pod) bool { return true }) // each holds a name, also once it has ended
+	add(s.Former, func(*state.Pod) bool { return true }) // each holds a name, also once it has ended
 	if slices.ContainsFunc(s.Pods, func(p state.Pod) bool { return s.MayAct(&p) }) {
 		return all // a group goes after its pods
 	}
@@ -107,7 +107,7 @@ func stuckMessage(s *state.Snapshot) string {
 	if s.IsLocal {
 		l.remedy = "End its processes."
 	}
-	return fmt.Sprintf("%s has been terminating since %s UTC, and the job waits for it. %s", l.what, l.since.UTC().Format("15:04:05"), l.remedy)
+	return fmt.Sprintf("%s has been terminating since %s UTC, and the job waits for it. %s", l.what, l.since.UTC().Format(time.TimeOnly), l.remedy)
 }
 
 // nextLingering returns when the message about lingering objects, or about a scheduling gate, changes; zero for never.
@@ -134,7 +134,7 @@ func withLingering(s *state.Snapshot, message string) string {
 	if l == nil || s.Now.Before(l.since.Add(nameAfter)) {
 		return message
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s %s has been terminating since %s UTC.", message, l.what, l.since.UTC().Format("15:04:05")))
+	return strings.TrimSpace(fmt.Sprintf("%s %s has been terminating since %s UTC.", message, l.what, l.since.UTC().Format(time.TimeOnly)))
 }
 
 // gatedUntil returns how long a pod with scheduling gates may wait before a message names them; zero for a pod without.
