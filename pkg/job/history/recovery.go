@@ -72,10 +72,7 @@ func (h *History) replicasRecovered() {
 
 // started returns the replicas of the role that have run in their present life; none if the memory is not readable.
 func started(memory v1alpha1.RoleMemory) state.IndexSet {
-	set, err := state.ParseIndexSet(memory.Started)
-	if err != nil {
-		return state.IndexSet{}
-	}
+	set, _ := state.ParseIndexSet(memory.Started)
 	return set
 }
 

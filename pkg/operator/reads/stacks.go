@@ -122,12 +122,9 @@ func StacksOf(slot state.Slot, body []byte, err error) []state.Stack {
 	if progress.IsSilence(err) {
 		return []state.Stack{{Slot: slot, IsSilent: true}}
 	}
-	if err != nil {
-		return stacks.Of(slot, nil)
-	}
-	processes, err := stacks.Parse(body)
-	if err != nil { // another program serves the port
-		return stacks.Of(slot, nil)
+	var processes []stacks.Process
+	if err == nil {
+		processes, _ = stacks.Parse(body) // none if another program serves the port
 	}
 	return stacks.Of(slot, processes)
 }
