@@ -15,8 +15,6 @@ type Kind struct {
 	// Name is the kind: PyTorchJob.
 	Name      string
 	framework v1alpha1.Framework
-	// Specs is the field of the spec that holds the roles.
-	Specs string
 	// port is the port of a replica whose template declares none under the name portName.
 	portName string
 	port     int32
@@ -26,11 +24,11 @@ type Kind struct {
 
 // kinds lists the served kinds. Source: the constants, defaults and controllers of Training Operator 1.9.4.
 var kinds = []Kind{
-	{"PyTorchJob", v1alpha1.PyTorch, "pytorchReplicaSpecs", "pytorchjob-port", 23456, [2]bool{true, false}},
-	{"TFJob", v1alpha1.TensorFlow, "tfReplicaSpecs", "tfjob-port", 2222, [2]bool{true, true}},
-	{"XGBoostJob", v1alpha1.XGBoost, "xgbReplicaSpecs", "xgboostjob-port", 9999, [2]bool{}},
-	{"PaddleJob", v1alpha1.Paddle, "paddleReplicaSpecs", "master", 36543, [2]bool{true, false}},
-	{"JAXJob", v1alpha1.JAX, "jaxReplicaSpecs", "jaxjob-port", 6666, [2]bool{true, true}},
+	{"PyTorchJob", v1alpha1.PyTorch, "pytorchjob-port", 23456, [2]bool{true, false}},
+	{"TFJob", v1alpha1.TensorFlow, "tfjob-port", 2222, [2]bool{true, true}},
+	{"XGBoostJob", v1alpha1.XGBoost, "xgboostjob-port", 9999, [2]bool{}},
+	{"PaddleJob", v1alpha1.Paddle, "master", 36543, [2]bool{true, false}},
+	{"JAXJob", v1alpha1.JAX, "jaxjob-port", 6666, [2]bool{true, true}},
 }
 
 // ParseKinds returns the kinds of those names. Its error lists the valid kinds.
