@@ -39,11 +39,10 @@ func (j *Job) Serve() (*Served, error) {
 	if err != nil {
 		return nil, err
 	}
-	meta := metav1.ObjectMeta{
+	child.ObjectMeta = metav1.ObjectMeta{
 		Name: j.Name, Namespace: j.Namespace, Labels: withoutQueue(child.Labels), Annotations: withoutQueue(child.Annotations),
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(j, j.kind.GroupVersionKind())},
 	}
-	child.ObjectMeta = meta
 	child.Spec.Recovery.RestartMethod = v1alpha1.RestartRecreate // the literal variables of Kubeflow's operator need new pods
 	child.Spec.RunPolicy.TTLSecondsAfterFinished = nil           // this package deletes the Kubeflow job, and that its children
 	child.Spec.ManagedBy = ""

@@ -1,6 +1,6 @@
 // Package serve serves the jobs of Kubeflow's training operator v1: PyTorchJob, TFJob, XGBoostJob, PaddleJob and JAXJob.
 //
-//	Kubeflow job ──Child──> TrainingJob of the same name ──> pods, headless Service     (pkg/operator/cluster makes them)
+//	Kubeflow job ──Serve──> TrainingJob of the same name ──> pods, headless Service     (pkg/operator/cluster makes them)
 //	      │                        │
 //	      │<────────Mirror─────────┘
 //	      └── a Service per replica, the autoscaler, the time to live                   (this package makes them)
@@ -9,5 +9,5 @@
 // Kubeflow jobs walk the owners of pods. Mirror writes the TrainingJob's status into the Kubeflow job as Kubeflow's operator wrote it: the
 // same conditions in the same order, reasons and messages, since users and tools compare them.
 //
-// Child and Mirror are pure. Reconciler reads and writes.
+// Serve and Mirror are pure. The reconcilers of this package read and write.
 package serve

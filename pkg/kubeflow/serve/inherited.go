@@ -76,7 +76,7 @@ func (i *inheritance) fate() (fate, string) {
 		return succeed, ""
 	}
 	broken := ""
-	for _, slot := range slotsOf(&i.served.Child.Spec) {
+	for _, slot := range slotsOf(spec) {
 		switch pod := i.newest[slot]; {
 		case pod == nil && i.isElastic(slot.Role):
 		case pod == nil:
@@ -112,7 +112,7 @@ func (i *inheritance) isElastic(role v1alpha1.Role) bool {
 func (i *inheritance) hasSucceeded() bool {
 	spec := &i.served.Child.Spec
 	done, open := false, false
-	for _, slot := range slotsOf(&i.served.Child.Spec) {
+	for _, slot := range slotsOf(spec) {
 		if !state.IsAwaited(spec, slot) {
 			continue
 		}
