@@ -17,7 +17,7 @@ import (
 
 // fenced is a cluster whose API server has an address.
 func fenced(ports progress.Ports) *Cluster {
-	fence := progress.Fence{Addresses: progress.Hosts("https://10.96.0.1"), NodePorts: ports}
+	fence := progress.Fence{Addresses: progress.ServerAddresses("https://10.96.0.1"), NodePorts: ports}
 	return New(nil, nil, nil, testclock.NewFakePassiveClock(builder.Epoch), Options{Parallel: 1, Fence: fence})
 }
 

@@ -1,5 +1,5 @@
 // Package controller reconciles TrainingJobs. It watches jobs and their children, and takes each job through one straight line:
-// observe, plan, record, act.
+// observe, plan, record, act, read.
 package controller
 
 import (
@@ -55,11 +55,11 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 	if err != nil {
 		return fmt.Errorf("registering the metrics: %w", err)
 	}
-	o.Cluster.Fence.Addresses = progress.Hosts(mgr.GetConfig().Host)
-	news := make(chan event.TypedGenericEvent[client.ObjectKey])
+	o.Cluster.Fence.Addresses = progress.ServerAddresses(mgr.GetConfig().Host)
+	woken := make(chan event.TypedGenericEvent[client.ObjectKey])
 	wake := func(job client.ObjectKey) {
 		select {
-		case news <- event.TypedGenericEvent[client.ObjectKey]{Object: job}:
+		case woken <- event.TypedGenericEvent[client.ObjectKey]{Object: job}:
 		case <-ctx.Done():
 		}
 	}
@@ -80,16 +80,16 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 	if err := crmetrics.Registry.Register(all.describe()); err != nil {
 		return fmt.Errorf("registering the metrics of jobs: %w", err)
 	}
-	return watch(ctx, mgr, r, o, news)
+	return watch(ctx, mgr, r, o, woken)
 }
 
-func watch(ctx context.Context, mgr manager.Manager, r *Reconciler, o Options, news <-chan event.TypedGenericEvent[client.ObjectKey]) error {
+func watch(ctx context.Context, mgr manager.Manager, r *Reconciler, o Options, woken <-chan event.TypedGenericEvent[client.ObjectKey]) error {
 	jobs := ctrl.NewControllerManagedBy(mgr).
 		Named("trainingjob").
 		For(&v1alpha1.TrainingJob{}).
 		Watches(&corev1.Pod{}, podEvents(r.cluster)).
 		Owns(&corev1.Service{}, builder.MatchEveryOwner, builder.WithPredicates(predicate.NewPredicateFuncs(isServiceOfJob))).
-		WatchesRawSource(source.TypedChannel(news, readEvents())).
+		WatchesRawSource(source.TypedChannel(woken, wakeEvents())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: o.Concurrent, RateLimiter: reconcile.Retries[ctrl.Request](), NewQueue: fair.Queues(o.Concurrent, o.Waiting)})
 	if o.Cluster.WatchNodes {
 		jobs = jobs.Watches(&corev1.Node{}, nodeEvents(r.cluster))

@@ -24,12 +24,8 @@ type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 func podEvents(c *cluster.Cluster) handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueue(c, nil, e.Object, q) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			enqueue(c, e.Object, nil, q)
-		},
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			enqueue(c, e.ObjectOld, e.ObjectNew, q)
-		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(c, e.Object, nil, q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { enqueue(c, e.ObjectOld, e.ObjectNew, q) },
 	}
 }
 
@@ -55,8 +51,8 @@ func isServiceOfJob(o client.Object) bool {
 	return ref != nil && ref.Name == o.GetName()
 }
 
-// readEvents requests a reconcile of a job whose progress page was read.
-func readEvents() handler.TypedEventHandler[client.ObjectKey, ctrl.Request] {
+// wakeEvents requests a reconcile of a job that a read, or another job, has woken.
+func wakeEvents() handler.TypedEventHandler[client.ObjectKey, ctrl.Request] {
 	return handler.TypedFuncs[client.ObjectKey, ctrl.Request]{
 		GenericFunc: func(_ context.Context, e event.TypedGenericEvent[client.ObjectKey], q queue) {
 			q.Add(ctrl.Request{NamespacedName: e.Object})

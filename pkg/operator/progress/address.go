@@ -51,8 +51,8 @@ func whyNoAddress(pod *state.Pod) error {
 	return errors.New("the pod has no address of its own")
 }
 
-// Hosts returns the IP address in the URL of a server; nothing if it has a name instead.
-func Hosts(server string) []netip.Addr {
+// ServerAddresses returns the IP address in the URL of a server; nothing if it has a name instead.
+func ServerAddresses(server string) []netip.Addr {
 	parsed, err := url.Parse(server)
 	if err != nil {
 		return nil

@@ -158,7 +158,7 @@ func TestANetworkThatForbidsTheReadIsNotSilence(t *testing.T) {
 }
 
 func TestAddress(t *testing.T) {
-	fence := Fence{Addresses: Hosts("https://10.96.0.1:443")}
+	fence := Fence{Addresses: ServerAddresses("https://10.96.0.1:443")}
 	for _, c := range []struct {
 		ip   string
 		port int32
@@ -187,7 +187,7 @@ func TestPortsOfNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fence := Fence{Addresses: Hosts("https://192.168.0.1:6443"), NodePorts: ports}
+	fence := Fence{Addresses: ServerAddresses("https://192.168.0.1:6443"), NodePorts: ports}
 	for port, want := range map[int32]string{
 		9500: "", 2378: "", 2382: "", 6442: "", 6444: "", 10247: "", 10261: "", 9099: "", 9101: "", 9399: "", 9411: "",
 		2379: "one of Kubernetes", 2380: "one of Kubernetes", 2381: "one of Kubernetes", 6443: "one of Kubernetes", 10248: "one of Kubernetes", 10250: "one of Kubernetes",
