@@ -65,7 +65,7 @@ func (r *Replica) servesPage() bool { return r.State == Running && r.Pod.Page.Po
 func (s *Snapshot) unconfirmed() []*Replica {
 	var doubtful []*Replica
 	for r := range s.Replicas() {
-		if (r.State == Vanished || s.Misses(r) && r.Last != nil && s.isUnderWay()) && !s.Absent[PodName(s.Job.Name, r.Slot, r.Life)] {
+		if (r.State == Vanished || r.lacksPod() && r.Last != nil && s.isUnderWay()) && !s.Absent[PodName(s.Job.Name, r.Slot, r.Life)] {
 			doubtful = append(doubtful, r)
 		}
 	}

@@ -127,6 +127,9 @@ func (s *Snapshot) successCounts(slot Slot) bool {
 // IsBroken reports whether the present life has ended without success.
 func (r *Replica) IsBroken() bool { return r.State == Failed || r.State == Lost || r.State == Vanished }
 
+// lacksPod reports whether the replica should have a pod and there is none.
+func (r *Replica) lacksPod() bool { return r.State == Missing || r.State == Vanished }
+
 // NeedsPod reports whether the replica should have a pod that runs.
 func (r *Replica) NeedsPod() bool { return r.State != Succeeded && r.State != GivenUp }
 

@@ -160,18 +160,13 @@ func (s *Snapshot) addGone(p *Pod) {
 // isMissed reports whether the pod that is gone is of a present life, whose replica has no other pod. It is missed too in a slot that the job no longer has.
 func (s *Snapshot) isMissed(p *Pod) bool {
 	r := s.Replica(p.Slot)
-	return (r == nil || s.Misses(r) || r.Last != nil) && s.Life(p.Slot) == s.LifeOf(p)
+	return (r == nil || r.lacksPod() || r.Last != nil) && s.Life(p.Slot) == s.LifeOf(p)
 }
 
 // LacksPod reports whether that is the name of a pod of a present life that a replica should have, and has not.
 func (s *Snapshot) LacksPod(name string) bool {
 	slot, life, isName := ParsePodName(s.Job.Name, name)
 	return isName && s.InRange(slot) && s.Life(slot) == life && s.Replica(slot).Pod == nil
-}
-
-// Misses reports whether the replica should have a pod and there is none; false for nil.
-func (s *Snapshot) Misses(r *Replica) bool {
-	return r != nil && (r.State == Missing || r.State == Vanished)
 }
 
 // Replicas returns the job's replicas in the order of their ranks.
