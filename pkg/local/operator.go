@@ -43,18 +43,14 @@ type operator struct {
 	emitted  func(corev1.Event)
 }
 
-// options are the defaults of the operator's flags, with one request at a time.
-func options(lostAfter time.Duration) cluster.Options {
-	return cluster.Options{Parallel: 1, IsLocal: true, WatchNodes: true, LostAfter: lostAfter, Signals: nodes.DefaultSignals()}
-}
-
 // newOperator returns an operator of the job. It has functions run in the caller's loop by post.
 func newOperator(s *server.Server, names *Names, lostAfter time.Duration, post func(func())) *operator {
 	o := &operator{server: s, job: client.ObjectKeyFromObject(names.job), retries: reconcile.Retries[client.ObjectKey]()}
-	settings := options(lostAfter)
 	o.reads = reads.New(&reads.Settings{Page: progress.NewReader().Read, Clock: clock.RealClock{}, Changed: func(client.ObjectKey) { post(o.queue.Now) }})
-	settings.Reader = o.reads
-	settings.PageAt = func(p *state.Pod) (netip.AddrPort, error) { return names.Page(p.Page.Address, p.Page.Port) }
+	settings := cluster.Options{ // the defaults of the operator's flags, with one request at a time
+		Parallel: 1, IsLocal: true, WatchNodes: true, LostAfter: lostAfter, Signals: nodes.DefaultSignals(), Reader: o.reads,
+		PageAt: func(p *state.Pod) (netip.AddrPort, error) { return names.Page(p.Page.Address, p.Page.Port) },
+	}
 	o.cache = s.NewCache(manager.Views(settings.Signals), func(server.Kind) int { return 0 })
 	kube := &server.Client{
 		Reader: &server.Reader{Source: o.cache, Indexes: manager.Indexes(), Await: func(server.Kind) { o.catchUp() }},

@@ -20,7 +20,7 @@ func (o *Options) Prepare() (notes []string, err error) {
 	if err := o.checkJob(); err != nil {
 		return nil, err
 	}
-	notes = append(o.dropClusterParts(), o.dropGPUs()...)
+	notes = append(o.dropClusterParts(), o.noteGPUs()...)
 	if o.Job.Spec.Framework == v1alpha1.XGBoost {
 		notes = append(notes, "XGBoost's tracker must listen where its peers look for it: write RabitTracker(host_ip=\"0.0.0.0\", ...), if the program does not.")
 	}
@@ -103,8 +103,8 @@ func (o *Options) dropClusterParts() (notes []string) {
 	return notes
 }
 
-// dropGPUs takes away requests of GPUs if this machine has none.
-func (o *Options) dropGPUs() []string {
+// noteGPUs returns a note if the job requests GPUs and this machine has none.
+func (o *Options) noteGPUs() []string {
 	all := 0
 	for _, role := range o.Job.Spec.Roles() {
 		spec := o.Job.Spec.ReplicaSpecs[role].Template.Spec
@@ -112,14 +112,10 @@ func (o *Options) dropGPUs() []string {
 			all += kubelet.GPUs(&spec.Containers[i]) * size(o.Job, role)
 		}
 	}
-	switch {
-	case all == 0:
-		return nil
-	case len(o.Devices) == 0:
-		return []string{fmt.Sprintf("The job requests %d GPUs, and this machine has none: its programs start without.", all)}
-	default:
+	if all == 0 || len(o.Devices) > 0 {
 		return nil
 	}
+	return []string{fmt.Sprintf("The job requests %d GPUs, and this machine has none: its programs start without.", all)}
 }
 
 // checkPod checks what a template needs of a machine.

@@ -149,8 +149,7 @@ func (r *run) do(request *server.Request) {
 // podChanged has the pod looked at, after the write that is under way.
 func (r *run) podChanged(c *server.Change) {
 	if c.Is == nil {
-		uid := c.Was.GetUID()
-		r.kubelet.Gone(uid)
+		r.kubelet.Gone(c.Was.GetUID())
 		return
 	}
 	r.changed = append(r.changed, client.ObjectKeyFromObject(c.Is))
