@@ -50,7 +50,7 @@ func containerIn(job string, pod *corev1.Pod, name string) Container {
 	_, lives, _ := state.LivesOf(job, pod)
 	is := statusOf(pod, name)
 	is.Life, is.Before = lives.Runs, lives.Before
-	if name == mainOf(pod) && lives.Next != lives.Runs && isRunning(pod) {
+	if name == state.MainContainer(pod) && lives.Next != lives.Runs && isRunning(pod) {
 		is.Restarting, is.Ended = true, false
 	}
 	return is

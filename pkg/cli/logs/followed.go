@@ -24,7 +24,7 @@ type followed struct {
 func (f *followed) read(ctx context.Context, first Options) {
 	first.Previous = f.Before
 	container := f.run.containerOf(f.Pod)
-	isMain := container == mainOf(f.Pod)
+	isMain := container == state.MainContainer(f.Pod)
 	reader := &reader{
 		opener: f.run.cluster, pod: f.Pod.Name, container: container, first: first, pause: pause, wants: f.Wants,
 		look: f.look, position: position{patience: patience},

@@ -54,13 +54,5 @@ func isOver(s Scene) bool {
 
 // containerOf returns the name of the container that is read.
 func (r *Request) containerOf(pod *corev1.Pod) string {
-	return cmp.Or(r.Container, mainOf(pod))
-}
-
-// mainOf returns the name of the main container.
-func mainOf(pod *corev1.Pod) string {
-	if name := pod.Annotations[state.AnnotationMain]; name != "" {
-		return name
-	}
-	return pod.Spec.Containers[0].Name
+	return cmp.Or(r.Container, state.MainContainer(pod))
 }
