@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -84,12 +85,8 @@ func (s *Snapshot) addAwaitedNodes() {
 
 // addSilent lets the silent ones of the nodes that the job awaits count as lost, and reports whether there are any.
 func (s *Snapshot) addSilent() bool {
-	silent := map[string]time.Time{}
-	for _, name := range s.awaitedNodes {
-		if since, is := s.Seen.Silent[name]; is {
-			silent[name] = since
-		}
-	}
+	silent := maps.Clone(s.Seen.Silent)
+	maps.DeleteFunc(silent, func(name string, _ time.Time) bool { return !slices.Contains(s.awaitedNodes, name) })
 	s.Nodes = WithSilent(s.Nodes, silent, s.Now)
 	return len(silent) > 0
 }
