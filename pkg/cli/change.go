@@ -62,7 +62,7 @@ func (t *tool) resumeCommand() *cobra.Command {
 func (t *tool) setSuspend(suspend bool) func(context.Context, *connection, *v1alpha1.TrainingJob) error {
 	return func(ctx context.Context, c *connection, job *v1alpha1.TrainingJob) error {
 		did := map[bool]string{true: "suspended", false: "resumed"}[suspend]
-		if isFinished(job) {
+		if state.HasFinished(job) {
 			return fmt.Errorf("%s has finished (%s), so it cannot be %s: submit it as another job", nameOf(job), job.Status.Phase, did)
 		}
 		changed, err := c.target(ctx, job)
@@ -127,7 +127,7 @@ func mayScale(job *v1alpha1.TrainingJob, replicas int32) error {
 	switch {
 	case replicas < 0:
 		return fmt.Errorf("--replicas %d: write a number from 0 on", replicas)
-	case isFinished(job):
+	case state.HasFinished(job):
 		return fmt.Errorf("%s has finished (%s): there is nothing to scale", nameOf(job), job.Status.Phase)
 	case !hasWorkers:
 		return fmt.Errorf("%s has no role Worker, and only workers can be scaled", nameOf(job))

@@ -20,6 +20,7 @@ import (
 	"github.com/trainingjob/operator/pkg/cli/report"
 	"github.com/trainingjob/operator/pkg/cli/schema"
 	"github.com/trainingjob/operator/pkg/cli/story"
+	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/pkg/local"
 	"github.com/trainingjob/operator/pkg/local/folder"
 )
@@ -83,7 +84,7 @@ func (t *tool) runLocally(ctx context.Context, file string, flags *localFlags) e
 
 // endLocally prints how the run ended, and writes the report.
 func (t *tool) endLocally(ctx context.Context, file string, result *local.Result) error {
-	v := &story.View{Job: result.Job, Pods: result.Pods, Events: result.Events, Local: t.local, IsStopped: !isFinished(result.Job), Now: t.now()}
+	v := &story.View{Job: result.Job, Pods: result.Pods, Events: result.Events, Local: t.local, IsStopped: !state.HasFinished(result.Job), Now: t.now()}
 	fmt.Fprint(t.Out, "\n"+story.Timeline(v, t.screen.picture(), t.screen.marks))
 	if e, err := story.Why(v); err == nil {
 		text := e.String()
@@ -98,7 +99,7 @@ func (t *tool) endLocally(ctx context.Context, file string, result *local.Result
 		}
 		t.say("Report: " + file)
 	}
-	if !isFinished(result.Job) {
+	if !state.HasFinished(result.Job) {
 		return context.Cause(ctx)
 	}
 	return verdictOf(result.Job)

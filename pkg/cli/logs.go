@@ -84,7 +84,7 @@ func (t *tool) logs(ctx context.Context, name string, o *logFlags) error {
 		return err
 	}
 	scene, _ := w.See()
-	if !isFinished(scene.Job) {
+	if !state.HasFinished(scene.Job) {
 		return errGone
 	}
 	return verdictOf(scene.Job)

@@ -59,7 +59,7 @@ type restart struct {
 // cannotRestart returns an error with an alternative if nothing runs that could restart.
 func cannotRestart(job *v1alpha1.TrainingJob) error {
 	switch {
-	case isFinished(job):
+	case state.HasFinished(job):
 		return fmt.Errorf("%s has finished (%s), and a job that has finished does not start again: submit it as another job", nameOf(job), job.Status.Phase)
 	case job.Spec.IsSuspended():
 		return fmt.Errorf("%s is suspended: start it with %s", nameOf(job), advice.Of(job, "").Command(advice.Resume))

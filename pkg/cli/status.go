@@ -138,7 +138,7 @@ func (t *tool) watchStatus(ctx context.Context, c *connection, job *v1alpha1.Tra
 		if err := show(v); err != nil {
 			return true, err
 		}
-		if isFinished(scene.Job) {
+		if state.HasFinished(scene.Job) {
 			return true, verdictOf(scene.Job)
 		}
 		if scene.Gone {
@@ -149,11 +149,6 @@ func (t *tool) watchStatus(ctx context.Context, c *connection, job *v1alpha1.Tra
 		}
 		return false, nil
 	})
-}
-
-// isFinished reports whether the job has succeeded or failed.
-func isFinished(job *v1alpha1.TrainingJob) bool {
-	return job.Status.Phase == v1alpha1.PhaseSucceeded || job.Status.Phase == v1alpha1.PhaseFailed
 }
 
 // verdictOf returns how a job that has finished ends a verb that waits for it: with what the replica exited with that failed it.

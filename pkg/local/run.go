@@ -166,12 +166,11 @@ func (r *run) step(ctx context.Context) bool {
 	}
 	r.show()
 	job := r.job()
-	finished := job.Status.Phase == v1alpha1.PhaseSucceeded || job.Status.Phase == v1alpha1.PhaseFailed
 	switch {
 	case ctx.Err() != nil:
 		r.kubelet.Stop(stopWithin)
 		return r.kubelet.Running() > 0
-	case !finished:
+	case !state.HasFinished(job):
 		return true
 	case r.stops.IsZero():
 		grace := ptr.Deref(job.Spec.RunPolicy.FinishGraceSeconds, v1alpha1.DefaultFinishGraceSeconds)

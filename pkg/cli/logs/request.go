@@ -49,7 +49,7 @@ type Request struct {
 
 // isOver reports whether no new pods come.
 func isOver(s Scene) bool {
-	return s.Gone || s.Job.Status.Phase == v1alpha1.PhaseSucceeded || s.Job.Status.Phase == v1alpha1.PhaseFailed
+	return s.Gone || state.HasFinished(s.Job)
 }
 
 // containerOf returns the name of the container that is read.

@@ -101,6 +101,11 @@ func ClusterOf(job *v1alpha1.TrainingJob) string {
 	return Printable(job.Annotations[v1alpha1.AnnotationCluster])
 }
 
+// HasFinished reports whether the job has succeeded or failed, by its phase.
+func HasFinished(job *v1alpha1.TrainingJob) bool {
+	return job.Status.Phase == v1alpha1.PhaseSucceeded || job.Status.Phase == v1alpha1.PhaseFailed
+}
+
 // maxRequest is how much of a request counts, in bytes.
 const maxRequest = 256
 

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // State is what a run shows of itself.
@@ -33,9 +34,7 @@ func (s *State) IsAlive() bool {
 }
 
 // IsFinished reports whether the job has succeeded or failed.
-func (s *State) IsFinished() bool {
-	return s.Job.Status.Phase == v1alpha1.PhaseSucceeded || s.Job.Status.Phase == v1alpha1.PhaseFailed
-}
+func (s *State) IsFinished() bool { return state.HasFinished(s.Job) }
 
 // Make makes the folders of a run.
 func Make(folder string) error {
