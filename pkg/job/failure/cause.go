@@ -110,11 +110,9 @@ func IsLoss(cause v1alpha1.Cause) bool {
 	return cause == v1alpha1.CauseInfrastructure || cause == v1alpha1.CausePreempted
 }
 
-// The kubelet ends a container by SIGTERM, and SIGKILL after its grace period, when a liveness or startup probe or a postStart hook
-// fails. It reports this only in the pod's Events, which the operator does not read. The exit code looks like the program's own.
-
-// MayBeKubelets reports whether the kubelet may have ended the container: by SIGTERM without a deletion, or by SIGKILL if its template
-// has a probe or a hook that may fail. Such an end is no evidence about the node.
+// MayBeKubelets reports whether the kubelet may have ended the container, because a liveness or startup probe or a postStart hook has failed: by
+// SIGTERM without a deletion, or by SIGKILL if its template has such a probe or hook. The kubelet reports this only in the pod's Events, which the
+// operator does not read: the exit code looks like the program's own. Such an end is no evidence about the node.
 func MayBeKubelets(spec *v1alpha1.TrainingJobSpec, f *v1alpha1.Failure) bool {
 	if f.ExitCode == nil || f.Reason != "Error" || f.Container != "" { // whatever a rule makes of it
 		return false

@@ -21,7 +21,7 @@ func since(status *v1alpha1.TrainingJobStatus, condition string) metav1.Time {
 }
 
 func (h *History) queued() {
-	if became(h.Is, h.Was, v1alpha1.ConditionQueued) {
+	if became(h.Is, h.Was, v1alpha1.ConditionQueued) { // it was in its queue, and is not any more
 		h.add(Transition{
 			Kind: Queued, Attempt: h.Is.Attempt,
 			Begin: since(h.Was, v1alpha1.ConditionQueued), End: since(h.Is, v1alpha1.ConditionQueued),

@@ -1,4 +1,4 @@
-// Package plan turns a Snapshot into a Plan: the status to write, the steps to take after it, the Events to emit, and when to look again.
+// Package plan turns a Snapshot into a Plan: the status to write, the steps to take after it, the Events to emit, the reads to make, and when to reconcile again.
 // Make is pure: the same Snapshot gives the same Plan.
 //
 //  1. Judge: pkg/job/policy decides whether the job rests, ends, restarts or continues.

@@ -14,7 +14,7 @@ type Node struct {
 	Name string
 	// Since is when the trouble began.
 	Since time.Time
-	// Loss is why and from when pods on the node count as lost; the zero value if they do not. Lost is whether they do now (New).
+	// Loss is why and from when pods on the node count as lost; the zero value if they do not. Lost is whether they do now (findLost).
 	Loss Trouble
 	Lost bool
 	// Unhealthy is the reported fault of an unhealthy node whose pods do not count as lost; the zero value for a healthy node. Action is the

@@ -111,7 +111,7 @@ func sortPods(pods []Pod) []Pod {
 
 func bySlotAndLife(a, b *Pod) int { return cmp.Or(a.Slot.Compare(b.Slot), a.Life.Compare(b.Life)) }
 
-// addReplicas makes the rows: each with its pods, and then with its condition.
+// addReplicas makes the rows: each with its pod, then with its State, and last with the pod that is gone.
 func (s *Snapshot) addReplicas() {
 	s.first = map[v1alpha1.Role]int{}
 	s.replicas = make([]Replica, 0, Total(&s.Job.Spec))
