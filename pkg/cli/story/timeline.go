@@ -37,7 +37,8 @@ func Spans(v *View) []Span {
 	from := status.StartTime.Time
 	var spans []Span
 	var within []v1alpha1.Incident
-	next, _ := state.FirstAttempt(v.Job) // what the operator could not read it did not begin
+	first, _ := state.FirstAttempt(v.Job) // what the operator could not read it did not begin
+	next := first
 	for _, i := range slices.Backward(status.Incidents) {
 		if i.Scope != v1alpha1.ScopeJob {
 			within = append(within, i)
@@ -46,9 +47,8 @@ func Spans(v *View) []Span {
 		spans = append(spans, Span{First: next, Last: i.Attempt, From: from, To: i.Time.Time, Ended: &i, Within: within})
 		from, next, within = i.RestartTime.Time, i.Attempt+1, nil
 	}
-	last := Span{First: next, Last: status.Attempt, From: from, To: end, Within: within}
-	spans = append(spans, last)
-	if first, _ := state.FirstAttempt(v.Job); status.RunningTime != nil && spans[0].First == first && !status.RunningTime.After(spans[0].To) {
+	spans = append(spans, Span{First: next, Last: status.Attempt, From: from, To: end, Within: within})
+	if status.RunningTime != nil && spans[0].First == first && !status.RunningTime.After(spans[0].To) {
 		spans[0].Ran = status.RunningTime.Time
 	}
 	if c := condition(v.Job, v1alpha1.ConditionRunning); c != nil && c.Status == "True" {

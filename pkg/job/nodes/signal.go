@@ -176,7 +176,7 @@ func (s Signals) of(node *corev1.Node) (action state.NodeAction, trouble state.T
 
 // unhealthy returns the trouble of a node that a signal shows to be unhealthy.
 func unhealthy(words string) state.Trouble {
-	return state.Trouble{Reason: v1alpha1.ReasonNodeUnhealthy, Message: state.Printable(state.Quote(words))}
+	return state.Trouble{Reason: v1alpha1.ReasonNodeUnhealthy, Message: state.Quote(words)}
 }
 
 func troubleOfCondition(c *corev1.NodeCondition) state.Trouble {
