@@ -43,6 +43,7 @@ type options struct {
 	healthAddress           string
 	concurrentJobs          int
 	watchNodes              bool
+	keepEndedPods           bool
 	nodeLostAfter           time.Duration
 	maxCheckpointWait       time.Duration
 	forbiddenPagePorts      []string
@@ -79,6 +80,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.jobMetrics, "job-metrics", o.jobMetrics, "serve metrics of each job in addition: about 20 series a job, with its namespace and name as labels")
 	f.StringVar(&o.healthAddress, "health-probe-bind-address", o.healthAddress, "address of /healthz and /readyz; 0 turns them off")
 	f.IntVar(&o.concurrentJobs, "concurrent-jobs", o.concurrentJobs, "how many jobs are worked on at the same time, 1 to 256; one namespace holds at most half of them")
+	f.BoolVar(&o.keepEndedPods, "keep-ended-pods", o.keepEndedPods, "alpha: restart jobs in place also after exits, in the pods that have ended; needs kubelets of 1.35 or newer, older ones end the pods")
 	f.BoolVar(&o.watchNodes, "watch-nodes", o.watchNodes, "notice nodes that are lost and replace their pods at once; false needs no right to read nodes, and waits until Kubernetes evicts")
 	f.DurationVar(&o.nodeLostAfter, "node-lost-after", o.nodeLostAfter, "how long a node may be not ready before its pods count as lost, 1s to 1h")
 	f.DurationVar(&o.maxCheckpointWait, "max-checkpoint-wait", o.maxCheckpointWait,
@@ -177,7 +179,7 @@ func (o *options) clusterOptions() cluster.Options {
 	signals, _ := o.signals() // validated
 	ports, _ := progress.ParsePorts(o.forbiddenPagePorts)
 	return cluster.Options{
-		Parallel: cluster.Parallelism, Namespaces: o.namespaces, Excluded: o.excluded(), WatchNodes: o.watchNodes, LostAfter: o.nodeLostAfter,
+		Parallel: cluster.Parallelism, Namespaces: o.namespaces, Excluded: o.excluded(), WatchNodes: o.watchNodes, KeepsEnded: o.keepEndedPods, LostAfter: o.nodeLostAfter,
 		MaxCheckpointWait: o.maxCheckpointWait, Signals: signals, Gang: v1alpha1.Gang(o.gang),
 		Fence: progress.Fence{NodePorts: ports},
 	}

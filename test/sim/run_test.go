@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"flag"
 	"fmt"
 	"slices"
 	"time"
@@ -49,9 +50,11 @@ type faults interface {
 	thaw(r *run)
 }
 
+var keepsEnded = flag.Bool("sim.keep-ended", false, "whether operators keep pods whose process has ended")
+
 // with adds operators; tell, if set, hears the story.
 func (r *run) with(operators int, tell func(string)) *run {
-	inside := &operator.World{Server: r.Server, Clock: r.Clock, Faults: r, Event: r.check.Event, Line: r.check.Line, Told: r.check.Told, Page: r.Page, Stacks: r.StacksOf, Renewals: r.Renewals}
+	inside := &operator.World{Server: r.Server, Clock: r.Clock, Faults: r, KeepsEnded: *keepsEnded, Event: r.check.Event, Line: r.check.Line, Told: r.check.Told, Page: r.Page, Stacks: r.StacksOf, Renewals: r.Renewals}
 	if tell != nil {
 		say := func(format string, args ...any) {
 			tell(fmt.Sprintf("%8v  ", r.Clock.Elapsed()) + fmt.Sprintf(format, args...))

@@ -86,6 +86,14 @@ const MaxFirstAttempt = 999_999
 // for it. Only the operator uses it.
 const AnnotationInPlaceRestart = Group + "/in-place-restart"
 
+// AnnotationStartGate is on pods that the operator may keep after their process has ended: whether their kubelet may start the next one. The
+// kubelet mounts a volume at the path that it names, and GateClosed is no path for it. Only the operator uses it.
+const (
+	AnnotationStartGate = Group + "/start-gate"
+	GateOpen            = "open"
+	GateClosed          = "../closed"
+)
+
 // AnnotationLifeNumber is on every pod of a replica: the number of its life, which TRAININGJOB_LIFE shows. Each life of the job
 // has a larger number than all lives before it: attempt * 1,000,000 + the changes of lives within the attempt.
 const AnnotationLifeNumber = Group + "/life-number"
@@ -172,4 +180,6 @@ const (
 	// EnvLeaderPort is the port at which the replicas of a job that restarts in place meet in this attempt. Only PyTorch, JAX and XGBoost
 	// jobs have it, and their own variables refer to it.
 	EnvLeaderPort = "TRAININGJOB_LEADER_PORT"
+	// EnvStartGate is AnnotationStartGate, as the kubelet reads it when it starts the main container.
+	EnvStartGate = "TRAININGJOB_START_GATE"
 )

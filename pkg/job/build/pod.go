@@ -59,6 +59,33 @@ func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []core
 	return pod
 }
 
+// gateVolume is the volume that is mounted at the path of the gate.
+const gateVolume = "trainingjob-start-gate"
+
+// neverAgain are the exit codes after which no kubelet starts a container again: success, and those of programs that did not begin to train. Nearly all of
+// these end before their gate is closed.
+var neverAgain = []int32{0, 2, 126, 127, 128}
+
+// Gate gives a pod that can restart in place an open gate, unless the template restarts its main container in its own way: the kubelet then keeps the pod
+// when the main container fails, and starts the container again when the gate opens. state.Gate has the facts.
+func Gate(pod *corev1.Pod) {
+	main := state.MainOf(pod)
+	if state.InPlaceRestart(pod) == "" || main == nil || main.RestartPolicy != nil || len(main.RestartPolicyRules) > 0 || state.HasEnv(main.Env, v1alpha1.EnvStartGate) {
+		return
+	}
+	never := corev1.ContainerRestartPolicyNever
+	main.RestartPolicy = &never
+	main.RestartPolicyRules = []corev1.ContainerRestartRule{{
+		Action:    corev1.ContainerRestartRuleActionRestart,
+		ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpNotIn, Values: neverAgain},
+	}}
+	pod.Annotations[v1alpha1.AnnotationStartGate] = v1alpha1.GateOpen
+	value := &corev1.EnvVarSource{FieldRef: metadata("annotations", v1alpha1.AnnotationStartGate)}
+	main.Env = append([]corev1.EnvVar{{Name: v1alpha1.EnvStartGate, ValueFrom: value}}, main.Env...)
+	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: gateVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+	main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: gateVolume, MountPath: "/.trainingjob/start-gate", SubPathExpr: "$(" + v1alpha1.EnvStartGate + ")"})
+}
+
 // stopVolume is the volume of the file of requests to stop.
 const stopVolume = "trainingjob-stop"
 

@@ -30,8 +30,10 @@ func converge(s *state.Snapshot, v *policy.Verdict) todo {
 	switch v.Kind {
 	case policy.Final:
 		t.cleanUp(s, v)
+		t.addSteps(endWaiting(s, nil, t.steps))
 	case policy.Suspend:
 		t.add(deletePods(s, func(p state.Pod) bool { return endsBySuspension(s, v, &p) }, WhySuspended))
+		t.addSteps(endWaiting(s, nil, t.steps))
 		t.addSteps(deleteFormer(s))
 		t.add(deleteGroups(s, everyGroup))
 	case policy.Continue, policy.Hold:
@@ -44,7 +46,9 @@ func (t *todo) goOn(s *state.Snapshot, v *policy.Verdict) {
 	inPlace := restartInPlace(s)
 	t.add(deletePods(s, func(p state.Pod) bool { return isOver(s, v, &p) && !isKept(s, v, &p) && !inPlace.kept[p.UID] }, WhyPastLife))
 	t.add(deletePods(s, func(p state.Pod) bool { return isDone(s, &p) }, WhyDone))
+	t.addSteps(endWaiting(s, inPlace.kept, t.steps))
 	t.add(inPlace.steps, inPlace.wake)
+	t.addSteps(setGates(s))
 	t.add(requestCheckpoint(s))
 	t.addSteps(deleteFormer(s))
 	isPast := func(g state.Group) bool { return g.Name != state.GroupNameOf(s.Job) || g.Scheduler != s.Gang.Scheduler }

@@ -58,7 +58,7 @@ func restartInPlace(s *state.Snapshot) inPlace {
 		plan.steps = append(plan.steps, RestartPod{
 			Name: p.Name, UID: p.UID, Version: p.Version, Container: p.Main, Image: state.ImageFor(p.Image, s.Life(p.Slot)),
 			Port: build.LeaderPort(s.Job, s.Life(p.Slot).Attempt), Number: build.LifeNumber(s.Job),
-			Told: state.Told{Life: s.Life(p.Slot), From: p.Life, Process: p.Process, Time: s.Now.Truncate(time.Second)},
+			OpensGate: p.Gated, Told: state.Told{Life: s.Life(p.Slot), From: p.Life, Process: p.Process, Time: s.Now.Truncate(time.Second)},
 		})
 	}
 	return plan
@@ -136,9 +136,10 @@ func isAlone(s *state.Snapshot, slot state.Slot) bool {
 	return len(able) == 1
 }
 
-// runsUndisturbed reports whether all containers of the pod run, and no deletion, disruption or eviction is under way.
+// runsUndisturbed reports whether all containers of the pod run, but for a main one that has ended behind a closed gate, and no deletion, disruption or
+// eviction is under way.
 func runsUndisturbed(p *state.Pod) bool {
-	runsWhole := p.Phase == corev1.PodRunning && p.Exit == nil && len(p.SideExits) == 0 && !p.MainSucceeded && !p.Fenced
+	runsWhole := p.Phase == corev1.PodRunning && (p.Exit == nil || p.IsKept() && p.Exit.Main) && len(p.SideExits) == 0 && !p.MainSucceeded && !p.Fenced
 	return runsWhole && p.Deleted.IsZero() && p.Disruption.Reason == "" && p.Rejected.Reason == "" && p.Unhealthy.Reason == ""
 }
 

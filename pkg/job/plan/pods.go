@@ -20,7 +20,7 @@ import (
 // createPods creates the missing pods, the leader's first where the others need it. It stops just above the limit of one plan.
 func createPods(s *state.Snapshot, v *policy.Verdict, missing []*state.Replica) []Step {
 	var steps []Step
-	common := &Placement{Avoided: v.Avoided, Excluded: nodes.Excluded(s), Gang: s.Gang.Scheduler}
+	common := &Placement{Avoided: v.Avoided, Excluded: nodes.Excluded(s), Gang: s.Gang.Scheduler, Gated: s.KeepsEnded}
 	// if not all pods fit, the leader must; a gang's minimum ensures that itself
 	leads := s.Job.Spec.Elastic != nil && !s.IsGang()
 	for _, r := range missing[:min(len(missing), maxPodWrites+1)] {
@@ -43,6 +43,9 @@ func Pods(job *v1alpha1.TrainingJob) func(CreatePod) *corev1.Pod {
 	return func(step CreatePod) *corev1.Pod {
 		pod := build.Pod(job, step.Slot, step.Life, environment()(step.Slot), step.Placement.Avoided)
 		build.Exclude(pod, step.Placement.Excluded)
+		if step.Placement.Gated {
+			build.Gate(pod)
+		}
 		build.TellPort(pod, build.LeaderPort(job, step.Life.Attempt))
 		complete()(step.Slot, pod)
 		place(job, step.Slot.Role, pod, step.Placement.Gang)

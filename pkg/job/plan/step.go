@@ -24,7 +24,7 @@ const (
 )
 
 // Step is one write to take: a CreateService, CreateSSHKey, CreateGroup, ResizeGroup, DeleteGroup, CreatePod, RestartPod,
-// AskPod, FencePod, DeletePod or DeleteJob.
+// SetGate, EndPod, AskPod, FencePod, DeletePod or DeleteJob.
 type Step interface {
 	// String describes the step: "create j-worker-0".
 	String() string
@@ -116,6 +116,21 @@ type RestartPod struct {
 	// Number is the number of the life.
 	Number string
 	Told   state.Told
+	// OpensGate is whether the pod has a gate, which opens.
+	OpensGate bool
+}
+
+// SetGate sets the gate of the pod to v1alpha1.GateOpen or v1alpha1.GateClosed, if it still has that UID and, unless Version is empty, that resourceVersion.
+type SetGate struct {
+	Name, Version, Value string
+	UID                  types.UID
+}
+
+// EndPod has the kubelet end a pod whose main container has ended, if it still has that UID and resourceVersion: its log stays, and what it holds of the node is
+// free.
+type EndPod struct {
+	Name, Version string
+	UID           types.UID
 }
 
 // DeletePod deletes the pod of that name if it still has that UID.
@@ -143,6 +158,8 @@ func (s FencePod) String() string      { return "fence " + s.Name }
 func (s AskPod) String() string        { return "set request of " + s.Name + ": " + cmp.Or(s.Text, "none") }
 func (s CreatePod) String() string     { return "create " + s.Name }
 func (s RestartPod) String() string    { return "restart " + s.Name + " in place" }
+func (s SetGate) String() string       { return "set the gate of " + s.Name + " to " + s.Value }
+func (s EndPod) String() string        { return "end " + s.Name }
 func (s DeleteJob) String() string     { return "delete the job" }
 
 func (s DeletePod) String() string {
@@ -160,6 +177,8 @@ type Placement struct {
 	Excluded []string
 	// Gang is the scheduler of the job's pod group.
 	Gang v1alpha1.Gang
+	// Gated is whether pods that can restart in place are kept when their process has ended.
+	Gated bool
 }
 
 // maxPodWrites is the most pod writes that a plan holds. A reconcile with more would occupy its worker for minutes, and would not
@@ -183,7 +202,7 @@ func firstWrites(steps []Step) []Step {
 
 func isPodWrite(step Step) bool {
 	switch step.(type) {
-	case CreatePod, RestartPod, AskPod, FencePod, DeletePod:
+	case CreatePod, RestartPod, SetGate, EndPod, AskPod, FencePod, DeletePod:
 		return true
 	default:
 		return false

@@ -42,6 +42,8 @@ type End struct {
 //	Running   main 143, a restart in place is under way      nothing: the process that the pod leaves decides nothing
 //	Running   main 1, a side-car runs                        Exit 1
 //	Running   main runs, a side-car 1                        SideExits 1
+//	Running   main 1, and the gate of the pod is closed      Exit 1
+//	Running   main runs again, and nobody had it started     Exit of the process before
 //	Failed    main 0, a side-car 1                           MainSucceeded, SideExits 1
 //	Failed    main 137, which its kubelet has lost track of  Exit 137 ContainerStatusUnknown
 //	Failed    the same of one that was deleted before it ran NeverRan
@@ -50,8 +52,9 @@ type End struct {
 //	Failed    none began; status Evicted                     NeverRan, Rejected Evicted
 //	Failed    main runs; status Evicted                      Rejected Evicted; the exit is still to come, and the phase counts as Running
 //	Failed    main 143; status Evicted                       Rejected Evicted, Exit 143
-func endOf(pod *corev1.Pod, isRestarting bool) End {
-	last, side, all := exitsOf(pod)
+func endOf(pod *corev1.Pod, stay *Stay) End {
+	last, side, all := exitsOf(pod, stay.leaves)
+	isRestarting := stay.Restarting
 	e := End{
 		SideExits: side, Ended: all && !isRestarting, NeverRan: neverRan(pod), Finished: finishedAt(pod), Rejected: rejected(pod), Disruption: disruption(pod),
 	}
@@ -65,9 +68,15 @@ func endOf(pod *corev1.Pod, isRestarting bool) End {
 		e.MainSucceeded = true
 	case !e.NeverRan:
 		e.Exit = last
+		if e.Rejected.Reason == reasonClosed && pod.Annotations[v1alpha1.AnnotationStartGate] != "" { // by the operator, once it had ended
+			e.Rejected = Trouble{}
+		}
 	}
 	return e
 }
+
+// reasonClosed is the reason of a pod that its kubelet ended for its activeDeadlineSeconds. Source: k8s.io/kubernetes/pkg/kubelet.
+const reasonClosed = "DeadlineExceeded"
 
 // applySideCarRules lets the ends of side-cars count that a rule of recovery.rules names: the earliest of them breaks the pod, unless the main
 // container has ended with 0.

@@ -26,19 +26,20 @@ type Exit struct {
 // exitsOf returns the end of the container that decides, nil if it has not ended for good; the failures of side-cars, earliest first; and whether
 // all have ended for good. An init container decides only once the pod has failed of it: before that it may be a side-car, which the kubelet
 // restarts.
-func exitsOf(pod *corev1.Pod) (last *Exit, side []Exit, all bool) {
+func exitsOf(pod *corev1.Pod, left string) (last *Exit, side []Exit, all bool) {
 	main := MainContainer(pod)
 	all = len(pod.Status.ContainerStatuses) > 0
 	for i := range pod.Status.ContainerStatuses {
 		c := &pod.Status.ContainerStatuses[i]
-		if c.State.Terminated == nil || restartsInPlace(pod, c) {
-			all = false
+		end := endOfContainer(pod, c, left)
+		all = all && end != nil && c.State.Running == nil
+		if end == nil {
 			continue
 		}
-		exit := exitOf(c)
+		exit := exitOf(c.Name, end)
 		switch {
 		case c.Name == main:
-			exit.Main, exit.NeverReady = true, neverReady(pod, c.State.Terminated.StartedAt.Time)
+			exit.Main, exit.NeverReady = true, neverReady(pod, end.StartedAt.Time)
 			last = &exit
 		case exit.Code != 0:
 			exit.Side = true
@@ -58,18 +59,17 @@ func failedInit(pod *corev1.Pod) *Exit {
 	for i := range pod.Status.InitContainerStatuses {
 		c := &pod.Status.InitContainerStatuses[i]
 		if end := c.State.Terminated; end != nil && end.ExitCode != 0 && (first == nil || end.FinishedAt.Time.Before(first.Time)) {
-			exit := exitOf(c)
+			exit := exitOf(c.Name, end)
 			first = &exit
 		}
 	}
 	return first
 }
 
-func exitOf(c *corev1.ContainerStatus) Exit {
-	end := c.State.Terminated
+func exitOf(container string, end *corev1.ContainerStateTerminated) Exit {
 	why := trouble(end.Reason, "", end.FinishedAt.Time)
 	words := strings.TrimSpace(why.Message + " " + printableLines(Cut(end.Message, MaxMessage)))
-	return Exit{Container: c.Name, Code: end.ExitCode, Reason: why.Reason, Message: words, Time: why.Time}
+	return Exit{Container: container, Code: end.ExitCode, Reason: why.Reason, Message: words, Time: why.Time}
 }
 
 // neverReady reports whether the condition Ready of a pod whose main container has ended shows that it was never ready: else the condition has changed

@@ -13,9 +13,9 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// restartsInPlace reports whether the kubelet starts the ended container again in its pod, as the container's own restart
-// policy or rules say. A pod that has ended as a whole starts nothing again.
-func restartsInPlace(pod *corev1.Pod, status *corev1.ContainerStatus) bool {
+// restartsInPlace reports whether the kubelet starts the main or another container, which has ended with that code, again in its pod, as the
+// container's own restart policy or rules say. A pod that has ended as a whole starts nothing again.
+func restartsInPlace(pod *corev1.Pod, name string, code int32) bool {
 	if isEnd(pod.Status.Phase) {
 		return false
 	}
@@ -24,7 +24,7 @@ func restartsInPlace(pod *corev1.Pod, status *corev1.ContainerStatus) bool {
 	}) {
 		return true
 	}
-	container, code := containerOf(pod, status.Name), status.State.Terminated.ExitCode
+	container := containerOf(pod, name)
 	if container == nil {
 		return false
 	}
@@ -42,12 +42,12 @@ func MatchesExit(rule *corev1.ContainerRestartRule, code int32) bool {
 	return in == (rule.ExitCodes.Operator == corev1.ContainerRestartRuleOnExitCodesOpIn)
 }
 
-// byDigest returns the image of the main container by its digest, "repo@sha256:...", if the container runs and its node reports a digest
+// byDigest returns the image of the main container by its digest, "repo@sha256:...", if the container has begun and its node reports a digest
 // of that repository: every name with that digest has the same bytes. It is empty without such a digest, for example for an image that
 // was loaded without a registry.
 func byDigest(pod *corev1.Pod, main corev1.ContainerStatus) string {
 	c := MainOf(pod)
-	if main.State.Running == nil || c == nil {
+	if main.State.Running == nil && main.State.Terminated == nil || c == nil {
 		return ""
 	}
 	runs, err := reference.ParseNormalizedNamed(strings.TrimPrefix(main.ImageID, "docker-pullable://"))

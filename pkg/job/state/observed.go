@@ -29,6 +29,8 @@ type Observed struct {
 	Ended map[types.UID]Pod
 	// IsLocal is whether the job runs without a cluster, where no command of kubectl works.
 	IsLocal bool
+	// KeepsEnded is whether pods that can restart in place are kept when their process has ended.
+	KeepsEnded bool
 	// FirstLook is whether this process has not written the job's status yet: pods may have come, run and gone that it has not seen.
 	FirstLook bool
 	// HasService is whether the job's headless Service exists.

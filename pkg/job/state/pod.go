@@ -32,6 +32,7 @@ type Pod struct {
 	Page   Page
 	Checks Checks
 	Run
+	Gate
 	Deletion
 	End
 }

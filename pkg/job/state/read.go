@@ -59,7 +59,7 @@ func read(pod *corev1.Pod, stay Stay) Pod {
 		HoldsVolume: slices.ContainsFunc(pod.Spec.Volumes, IsClaim),
 		Hears:       main != nil && HasEnv(main.Env, v1alpha1.EnvCheckpointRequestFile), Asked: pod.Annotations[v1alpha1.AnnotationCheckpointRequest],
 		Page:   Page{Port: pagePortOf(pod), Address: AddressOf(pod), OnHost: pod.Spec.HostNetwork},
-		Checks: checksOf(pod), Run: runOf(pod, stay.Restarting), Deletion: deletionOf(pod), End: endOf(pod, stay.Restarting),
+		Checks: checksOf(pod), Run: runOf(pod, &stay), Gate: gateOf(pod, stay.leaves), Deletion: deletionOf(pod), End: endOf(pod, &stay),
 	}
 	if names := pod.Annotations[v1alpha1.AnnotationExcludedNodes]; names != "" {
 		p.Excludes = strings.SplitN(names, ",", MaxExcluded+1)
@@ -68,22 +68,25 @@ func read(pod *corev1.Pod, stay Stay) Pod {
 	return p
 }
 
-func runOf(pod *corev1.Pod, isRestarting bool) Run {
+func runOf(pod *corev1.Pod, stay *Stay) Run {
 	main := mainStatus(pod)
 	isReady := func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && (c.Status == corev1.ConditionTrue || c.Reason == containersNotReady && main.Ready)
 	}
 	r := Run{
-		Phase: podPhase(pod), Ready: !isRestarting && slices.ContainsFunc(pod.Status.Conditions, isReady),
+		Phase: podPhase(pod), Ready: !stay.Restarting && slices.ContainsFunc(pod.Status.Conditions, isReady),
 		Waiting: waitingFor(pod), Unhealthy: brokenDevice(pod), Conditions: ownConditions(pod),
 	}
 	switch {
 	case main.State.Running != nil:
 		r.Began = main.State.Running.StartedAt.Time
 	case main.State.Terminated != nil:
-		r.Between = restartsInPlace(pod, &main)
+		r.Between = restartsInPlace(pod, main.Name, main.State.Terminated.ExitCode)
 	default:
 		r.Between = main.LastTerminationState.Terminated != nil
+	}
+	if pod.Annotations[v1alpha1.AnnotationStartGate] != "" {
+		r.Between = stay.Restarting
 	}
 	return r
 }

@@ -143,6 +143,10 @@ func (c *Cluster) take(ctx context.Context, job *v1alpha1.TrainingJob, step plan
 		return err
 	case plan.RestartPod:
 		return c.restartPod(ctx, job, step)
+	case plan.SetGate:
+		return c.setGate(ctx, job, step)
+	case plan.EndPod:
+		return c.endPod(ctx, job, step)
 	case plan.AskPod:
 		return c.askPod(ctx, job, step)
 	case plan.DeletePod:

@@ -100,6 +100,8 @@ type Options struct {
 	LostAfter time.Duration
 	// MaxCheckpointWait is how long ranks may save a checkpoint before they are stopped, whatever progress.checkpointGraceSeconds is.
 	MaxCheckpointWait time.Duration
+	// KeepsEnded is whether pods that can restart in place are kept when their process has ended.
+	KeepsEnded bool
 	// Signals are the signs of unhealthy nodes, and what is done about them.
 	Signals nodes.Signals
 	// Gang schedules the pods of jobs that name no gang scheduler; empty is GangNone.

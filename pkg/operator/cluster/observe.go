@@ -41,7 +41,7 @@ func (c *Cluster) Observe(ctx context.Context, key client.ObjectKey) (*state.Sna
 		return nil, err
 	}
 	o := &state.Observed{
-		Now: c.clock.Now(), Job: job, IsLocal: c.options.IsLocal, FirstLook: firstLook, LostAfter: c.options.LostAfter, MaxCheckpointWait: c.options.MaxCheckpointWait,
+		Now: c.clock.Now(), Job: job, IsLocal: c.options.IsLocal, KeepsEnded: c.options.KeepsEnded, FirstLook: firstLook, LostAfter: c.options.LostAfter, MaxCheckpointWait: c.options.MaxCheckpointWait,
 	}
 	addPods(o, pods)
 	c.addMemo(o)

@@ -52,6 +52,9 @@ func (c *Cluster) restartPod(ctx context.Context, job *v1alpha1.TrainingJob, ste
 	life, annotations := step.Told.Life, map[string]any{
 		v1alpha1.AnnotationInPlaceRestart: step.Told.String(), v1alpha1.AnnotationLifeNumber: step.Number, v1alpha1.AnnotationCheckpointRequest: nil,
 	}
+	if step.OpensGate {
+		annotations[v1alpha1.AnnotationStartGate] = v1alpha1.GateOpen
+	}
 	if step.Port != 0 {
 		annotations[v1alpha1.AnnotationLeaderPort] = strconv.Itoa(int(step.Port))
 	}
@@ -77,6 +80,31 @@ func (c *Cluster) restartPod(ctx context.Context, job *v1alpha1.TrainingJob, ste
 	default:
 		return fmt.Errorf("restarting pod %s in place: %w", step.Name, err)
 	}
+}
+
+// setGate opens or closes the gate of the pod. It does nothing if the pod is gone or was replaced, or has another version than the step's, if that has one.
+func (c *Cluster) setGate(ctx context.Context, job *v1alpha1.TrainingJob, step plan.SetGate) error {
+	metadata := map[string]any{"uid": step.UID, "annotations": map[string]string{v1alpha1.AnnotationStartGate: step.Value}}
+	if step.Version != "" {
+		metadata["resourceVersion"] = step.Version
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err == nil {
+		err = c.changePod(ctx, job, step.Name, patch)
+	}
+	if err != nil {
+		return fmt.Errorf("setting the gate of pod %s to %s: %w", step.Name, step.Value, err)
+	}
+	return nil
+}
+
+// endPod gives the pod no more time to be active. Its kubelet then ends what still runs in it, and the pod. It does nothing if the pod is gone or was replaced.
+func (c *Cluster) endPod(ctx context.Context, job *v1alpha1.TrainingJob, step plan.EndPod) error {
+	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"resourceVersion":%q},"spec":{"activeDeadlineSeconds":1}}`, step.UID, step.Version)
+	if err := c.changePod(ctx, job, step.Name, []byte(patch)); err != nil {
+		return fmt.Errorf("ending pod %s: %w", step.Name, err)
+	}
+	return nil
 }
 
 // askPod writes the checkpoint request to the pod. It does nothing if the pod is gone or was replaced.

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +20,7 @@ func (s *shared) trimPod(o any) (any, error) {
 	if !ok {
 		return o, nil
 	}
-	kept := []string{v1alpha1.AnnotationInPlaceRestart, state.FormerAnnotation, v1alpha1.AnnotationLifeNumber, v1alpha1.AnnotationExcludedNodes, v1alpha1.AnnotationCheckpointRequest}
+	kept := []string{v1alpha1.AnnotationInPlaceRestart, v1alpha1.AnnotationStartGate, state.FormerAnnotation, v1alpha1.AnnotationLifeNumber, v1alpha1.AnnotationExcludedNodes, v1alpha1.AnnotationCheckpointRequest}
 	if len(pod.Spec.Containers) == 0 || state.MainContainer(pod) != pod.Spec.Containers[0].Name { // else the first container is the main one
 		kept = append(kept, state.AnnotationMain)
 	}
@@ -144,10 +145,15 @@ func matching(pod *corev1.Pod, c *corev1.Container) []corev1.ContainerRestartRul
 		return nil
 	}
 	at := slices.IndexFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.Name == c.Name })
-	if at < 0 || pod.Status.ContainerStatuses[at].State.Terminated == nil {
+	if at < 0 {
 		return nil
 	}
-	code := pod.Status.ContainerStatuses[at].State.Terminated.ExitCode
+	status := &pod.Status.ContainerStatuses[at]
+	end := cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)
+	if end == nil {
+		return nil
+	}
+	code := end.ExitCode
 	if !slices.ContainsFunc(c.RestartPolicyRules, func(r corev1.ContainerRestartRule) bool { return state.MatchesExit(&r, code) }) {
 		return nil
 	}
@@ -167,7 +173,12 @@ func states(full []corev1.ContainerStatus, named string, processes bool) []corev
 		c := corev1.ContainerStatus{
 			Name: full[i].Name, State: stateOf(&full[i].State), Ready: full[i].Ready, AllocatedResourcesStatus: state.Broken(full[i].AllocatedResourcesStatus),
 		}
-		if full[i].LastTerminationState.Terminated != nil {
+		switch before := full[i].LastTerminationState.Terminated; {
+		case before == nil:
+		case processes: // it may have ended in the pod's present life
+			c.LastTerminationState.Terminated = endOf(before)
+			c.LastTerminationState.Terminated.ContainerID = short(before.ContainerID)
+		default:
 			c.LastTerminationState.Terminated = ranBefore
 		}
 		if processes {
@@ -188,7 +199,13 @@ func stateOf(full *corev1.ContainerState) corev1.ContainerState {
 		is.Waiting = &corev1.ContainerStateWaiting{Reason: short(wait.Reason), Message: message(wait.Message)}
 	}
 	if end := full.Terminated; end != nil {
-		is.Terminated = &corev1.ContainerStateTerminated{ExitCode: end.ExitCode, Reason: short(end.Reason), Message: message(end.Message), StartedAt: end.StartedAt, FinishedAt: end.FinishedAt}
+		is.Terminated = endOf(end)
 	}
 	return is
+}
+
+func endOf(full *corev1.ContainerStateTerminated) *corev1.ContainerStateTerminated {
+	return &corev1.ContainerStateTerminated{
+		ExitCode: full.ExitCode, Reason: short(full.Reason), Message: message(full.Message), StartedAt: full.StartedAt, FinishedAt: full.FinishedAt,
+	}
 }

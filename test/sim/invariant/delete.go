@@ -124,8 +124,17 @@ func (c *Checker) checkForce(r *server.Request, pod *corev1.Pod, job *v1alpha1.T
 
 // checkPatch: the operator takes pods out of the Service, or tells them what their ranks are asked, and changes nothing else of them.
 func (c *Checker) checkPatch(was, is *corev1.Pod, d *operator.Decision) {
-	if maps.Equal(was.Labels, is.Labels) && !maps.Equal(was.Annotations, is.Annotations) {
+	isOfGate := was.Annotations[v1alpha1.AnnotationStartGate] != is.Annotations[v1alpha1.AnnotationStartGate]
+	switch {
+	case !maps.Equal(was.Labels, is.Labels):
+	case isOfGate:
+		c.checkGate(was, is, d)
+		return
+	case !maps.Equal(was.Annotations, is.Annotations):
 		c.checkAsk(was, is, d)
+		return
+	case was.Spec.ActiveDeadlineSeconds == nil && is.Spec.ActiveDeadlineSeconds != nil:
+		c.checkEndedPod(was, is, d)
 		return
 	}
 	want := maps.Clone(was.Labels)

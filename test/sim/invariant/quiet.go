@@ -34,6 +34,9 @@ func (c *Checker) Quiet() {
 		if slot, _, named := parsePodName(job.Name, pod.Name); named && !world.IsOver(pod) {
 			active[slot.Role]++
 			c.checkNotDone(job, pod)
+			if rests(job) && world.WaitsAtGate(pod) {
+				c.violate("6 deletes: the process of %s has ended, and the pod holds its node", pod.Name)
+			}
 		}
 	}
 	for role := range job.Spec.ReplicaSpecs {

@@ -85,6 +85,7 @@ func (c *Checker) checkProvenance(pod *corev1.Pod, job *v1alpha1.TrainingJob, sl
 		got.TerminationGracePeriodSeconds = own
 	}
 	c.takeFilesOff(pod, &got, job, slot)
+	c.takeGateOff(pod, &got)
 	c.takeStopFileOff(pod, &got, job)
 	got.Containers, got.InitContainers = ownEnv(got.Containers, template.Spec.Containers), ownEnv(got.InitContainers, template.Spec.InitContainers)
 	// the tolerations that make eviction from a broken node quick stand at the end; nodes that are avoided, unhealthy or silent are in the affinity

@@ -47,6 +47,8 @@ type World struct {
 	Server *server.Server
 	Clock  clock.PassiveClock
 	Faults Faults
+	// KeepsEnded is whether operators keep pods whose process has ended.
+	KeepsEnded bool
 	// Shuffle puts n things into another order; it stands for the parallelism of the real process. nil keeps the order.
 	Shuffle func(n int, swap func(i, j int))
 	// Event hears each Event, with the decision that it came from.
@@ -120,6 +122,7 @@ func (p *Process) Start(age func(server.Kind) int) {
 	p.pendingWrites = map[server.Kind]int{}
 	p.Cache = p.world.Server.NewCache(views, age)
 	own := options
+	own.KeepsEnded = p.world.KeepsEnded
 	p.timers = &timers{PassiveClock: p.world.Clock}
 	p.leasesRead = time.Time{}
 	p.reads = p.newReads()

@@ -36,8 +36,14 @@ func HasEnded(pod *corev1.Pod) bool {
 // End returns how the pod ended by itself: by its first container, which is the main one, or an init container that failed; nil if it goes on,
 // whatever its side-cars do. An eviction ends all containers.
 func End(pod *corev1.Pod) *corev1.ContainerStateTerminated {
-	if all := pod.Status.ContainerStatuses; len(all) > 0 && all[0].State.Terminated != nil && (all[0].State.Terminated.ExitCode == 0 || !startsAgain(pod, 0)) {
-		return all[0].State.Terminated
+	if all := pod.Status.ContainerStatuses; len(all) > 0 && (all[0].State.Terminated != nil || strayed(pod)) {
+		end, before := all[0].State.Terminated, all[0].LastTerminationState.Terminated
+		switch {
+		case strayed(pod), HasGate(pod) && pod.Status.Reason == "DeadlineExceeded" && before != nil && before.ContainerID == all[0].ContainerID:
+			return before
+		case end.ExitCode == 0 || HasGate(pod) || !startsAgain(pod, 0):
+			return end
+		}
 	}
 	for i := range pod.Status.InitContainerStatuses {
 		if end := pod.Status.InitContainerStatuses[i].State.Terminated; end != nil && end.ExitCode != 0 && !isSideCar(pod, i) {
@@ -56,7 +62,8 @@ func startsAgain(pod *corev1.Pod, i int) bool {
 		return false
 	}
 	for _, rule := range pod.Spec.Containers[i].RestartPolicyRules {
-		if slices.Contains(rule.ExitCodes.Values, pod.Status.ContainerStatuses[i].State.Terminated.ExitCode) {
+		isNamed := slices.Contains(rule.ExitCodes.Values, pod.Status.ContainerStatuses[i].State.Terminated.ExitCode)
+		if isNamed == (rule.ExitCodes.Operator == corev1.ContainerRestartRuleOnExitCodesOpIn) {
 			return true
 		}
 	}
@@ -79,6 +86,8 @@ func (w *World) startAgain(pod *corev1.Pod) {
 	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
 		for i := range pod.Status.ContainerStatuses {
 			if c := &pod.Status.ContainerStatuses[i]; c.State.Terminated != nil && startsAgain(pod, i) {
+				c.LastTerminationState.Terminated = c.State.Terminated
+				c.LastTerminationState.Terminated.ContainerID = c.ContainerID
 				c.State, c.RestartCount = w.started(pod), c.RestartCount+1
 				w.beginContainer(pod, i)
 			}

@@ -45,16 +45,20 @@ func (w *World) restart(pod *corev1.Pod) {
 	switch {
 	case w.Deaf[pod.Spec.Hostname]:
 	case w.Chance != nil && w.Chance.IntN(max(1, w.Habits.Lazy)) > 0: // it takes its time to end
-	case w.Fragile[pod.Spec.NodeName] || w.oneIn(10): // the kubelet was killed in between
+	case !WaitsAtGate(pod) && (w.Fragile[pod.Spec.NodeName] || w.oneIn(10)): // the kubelet was killed in between
 		w.Exit(pod, 143, "")
 	default:
 		w.say("kubelet: %s is started again in its pod", pod.Name)
 		w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
 			c := &pod.Status.ContainerStatuses[0]
 			c.LastTerminationState = w.terminated(pod, 143, "")
+			if c.State.Terminated != nil {
+				c.LastTerminationState.Terminated = c.State.Terminated
+			}
 			c.LastTerminationState.Terminated.ContainerID = c.ContainerID
 			c.State, c.RestartCount = w.started(pod), c.RestartCount+1
 			w.beginContainer(pod, 0)
+			w.setReady(pod)
 		})
 	}
 }

@@ -20,6 +20,9 @@ const tellsPodAfter = 1500 * time.Millisecond
 
 // startsAgainAfter is how long after its end a container is started again in its pod.
 func (w *World) startsAgainAfter(pod *corev1.Pod) time.Duration {
+	if pod.Status.ContainerStatuses[0].RestartCount > 0 && HasGate(pod) {
+		return 10 * time.Second
+	}
 	if pod.Status.ContainerStatuses[0].RestartCount > 0 {
 		return max(time.Second, w.Habits.BackOff)
 	}
@@ -40,8 +43,14 @@ func (w *World) move(pod *corev1.Pod) {
 		if w.Clock.Since(w.endedAt[pod.UID]) >= tellsPodAfter {
 			w.closePod(pod)
 		}
+	case pod.DeletionTimestamp != nil && WaitsAtGate(pod):
+		w.Remove(Kubelet, pod)
 	case pod.DeletionTimestamp != nil:
 		w.end(pod)
+	case isOverdue(pod):
+		w.closeOverdue(pod)
+	case WaitsAtGate(pod):
+		w.passGate(pod)
 	case isRestarting(pod):
 		if w.Clock.Since(w.endedAt[pod.UID]) >= w.startsAgainAfter(pod) {
 			w.startAgain(pod)

@@ -1,0 +1,47 @@
+package plan
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/state"
+)
+
+// setGates returns the steps that close the gates of pods whose process was seen: when it ends, the kubelet starts no other one before the operator
+// has decided. They open a gate that was closed late, by an operator that saw the process before: none would start.
+func setGates(s *state.Snapshot) []Step {
+	var steps []Step
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		hasBegun := !p.Began.IsZero() || p.Waits
+		switch {
+		case !p.Gated || s.IsPast(p) || !p.Deleted.IsZero() || s.IsLost(p):
+		case p.Open && hasBegun && !p.Restarting:
+			steps = append(steps, SetGate{Name: p.Name, UID: p.UID, Value: v1alpha1.GateClosed})
+		case !p.Open && p.Restarting:
+			steps = append(steps, SetGate{Name: p.Name, UID: p.UID, Version: p.Version, Value: v1alpha1.GateOpen})
+		}
+	}
+	return steps
+}
+
+// endWaiting returns the steps that end the pods whose process has ended and that begin no other life: they would hold their nodes until the job is
+// deleted. stays are those that begin one, and others are the steps so far: what they delete ends by that.
+func endWaiting(s *state.Snapshot, stays map[types.UID]bool, others []Step) []Step {
+	deleted := map[types.UID]bool{}
+	for _, step := range others {
+		if d, is := step.(DeletePod); is {
+			deleted[d.UID] = true
+		}
+	}
+	var steps []Step
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		r := s.Replica(p.Slot)
+		isOut := s.IsFinished() || isResting(s) || s.IsPast(p) || r != nil && r.State == state.GivenUp
+		if p.Waits && isOut && !stays[p.UID] && !deleted[p.UID] && p.Deleted.IsZero() && !s.IsLost(p) {
+			steps = append(steps, EndPod{Name: p.Name, UID: p.UID, Version: p.Version})
+		}
+	}
+	return steps
+}

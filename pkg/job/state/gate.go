@@ -1,0 +1,52 @@
+package state
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// Gate is what keeps a kubelet from starting the main container again before the operator has decided. Such a pod is created with an open gate. The
+// operator closes it once a process is seen, and opens it to start the next one.
+type Gate struct {
+	// Gated is whether the pod has a gate and has not ended. Open is whether it is open: the kubelet may start another process once this one has ended.
+	Gated, Open bool
+	// Waits is whether the process has ended and the pod does not end for it: a kubelet starts another process in it, once the gate is open.
+	Waits bool
+	// Strayed is whether the kubelet has started a process by itself in the pod's present life.
+	Strayed bool
+}
+
+// IsKept reports whether the pod can begin the next life after its process has ended: its kubelet has started nothing since, and starts nothing before the
+// gate opens.
+func (g *Gate) IsKept() bool { return g.Waits && !g.Open && !g.Strayed }
+
+// gateOf reads the pod's gate. left is the process that the pod has left, or is to leave, for its present life.
+func gateOf(pod *corev1.Pod, left string) Gate {
+	value := pod.Annotations[v1alpha1.AnnotationStartGate]
+	if value == "" || isEnd(pod.Status.Phase) {
+		return Gate{}
+	}
+	main := mainStatus(pod)
+	end := endOfContainer(pod, &main, left)
+	isLast := end != nil && main.State.Running == nil && (end == main.State.Terminated || end.ContainerID == main.ContainerID)
+	g := Gate{Gated: true, Open: value != v1alpha1.GateClosed, Strayed: end != nil && !isLast}
+	g.Waits = isLast && restartsInPlace(pod, main.Name, end.ExitCode)
+	return g
+}
+
+// endOfContainer returns the end of a container in the pod's present life; nil if it has not ended, or the kubelet starts it again as the template
+// wants. Of the main container of a pod with a gate it is the first end in this life, which the kubelet may show as the last one: of a container that
+// waits, that it has started again by itself, or that it has lost track of.
+func endOfContainer(pod *corev1.Pod, c *corev1.ContainerStatus, left string) *corev1.ContainerStateTerminated {
+	isGated := pod.Annotations[v1alpha1.AnnotationStartGate] != "" && c.Name == MainContainer(pod)
+	end, before := c.State.Terminated, c.LastTerminationState.Terminated
+	switch {
+	case isGated && before != nil && before.ContainerID != left && c.ContainerID != left:
+		return before
+	case end == nil, !isGated && restartsInPlace(pod, c.Name, end.ExitCode):
+		return nil
+	default:
+		return end
+	}
+}
