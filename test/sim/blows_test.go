@@ -120,7 +120,7 @@ var blows = []blow{
 	{name: "hang", countsFor: true, fits: hangs, deal: (*drill).hang},
 	{name: "exit of a pod that is then deleted", fits: restarts(1), deal: func(_ *drill, r *run, pod *corev1.Pod) {
 		r.Exit(pod, 1, "ValueError: batch 17 is empty")
-		for !world.HasEnded(r.pod(slotOf(pod))) {
+		for world.End(r.pod(slotOf(pod))) == nil {
 			r.Tick(moment)
 		}
 		r.Remove(world.User, r.pod(slotOf(pod)))

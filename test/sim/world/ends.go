@@ -111,7 +111,7 @@ func (w *World) exited(pod *corev1.Pod, r report) {
 		goesOn := pod.DeletionTimestamp == nil && w.oneIn(2)
 		for i := range pod.Status.ContainerStatuses {
 			switch c := &pod.Status.ContainerStatuses[i]; {
-			case i == 0 && (c.State.Terminated == nil || startsAgain(pod, 0)): // else only its side-cars ran on
+			case i == 0 && (c.State.Terminated == nil || startsAgain(pod, 0) && !HasGate(pod)): // else only its side-cars ran on
 				shown := w.byAgent(pod, r)
 				c.State = w.terminated(pod, shown.code, shown.words)
 				c.State.Terminated.FinishedAt = w.timeOn(pod, r.at)

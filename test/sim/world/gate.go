@@ -16,7 +16,7 @@ import (
 
 // HasGate reports whether the kubelet reads from an annotation of the pod whether it may start the first container.
 func HasGate(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool { return m.SubPathExpr != "" })
+	return len(pod.Spec.Containers) > 0 && slices.ContainsFunc(pod.Spec.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool { return m.SubPathExpr != "" })
 }
 
 // mayStart reports whether the kubelet can mount what the first container mounts.
@@ -32,6 +32,9 @@ func WaitsAtGate(pod *corev1.Pod) bool {
 // strayed reports whether the kubelet has started a process by itself in the pod's present life: the first one has ended, and is not the one that the pod
 // left for this life.
 func strayed(pod *corev1.Pod) bool {
+	if len(pod.Status.ContainerStatuses) == 0 || len(pod.Spec.Containers) == 0 {
+		return false
+	}
 	c := &pod.Status.ContainerStatuses[0]
 	before := c.LastTerminationState.Terminated
 	hasLeft := func(process string) bool {
@@ -43,7 +46,7 @@ func strayed(pod *corev1.Pod) bool {
 // passGate starts the first container again if the gate is open: at once if its image has another name, else after the back-off.
 func (w *World) passGate(pod *corev1.Pod) {
 	switch {
-	case !mayStart(pod) || w.Deaf[pod.Spec.Hostname]:
+	case !mayStart(pod) || w.Deaf[pod.Spec.Hostname] || w.NoImage[pod.Spec.Hostname]: // its image may be collected meanwhile
 	case w.images[pod.UID][0] != pod.Spec.Containers[0].Image:
 		w.restart(pod)
 	case w.Clock.Since(w.endedAt[pod.UID]) >= w.startsAgainAfter(pod):

@@ -44,7 +44,7 @@ func (w *World) move(pod *corev1.Pod) {
 			w.closePod(pod)
 		}
 	case pod.DeletionTimestamp != nil && WaitsAtGate(pod):
-		w.Remove(Kubelet, pod)
+		w.closePod(pod)
 	case pod.DeletionTimestamp != nil:
 		w.end(pod)
 	case isOverdue(pod):
