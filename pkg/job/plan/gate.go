@@ -38,7 +38,7 @@ func endWaiting(s *state.Snapshot, stays map[types.UID]bool, others []Step) []St
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		r := s.Replica(p.Slot)
-		isOut := s.IsFinished() || isResting(s) || s.IsPast(p) || r != nil && r.State == state.GivenUp
+		isOut := s.IsFinished() || s.IsResting() || s.IsPast(p) || r != nil && r.State == state.GivenUp
 		if p.Waits && isOut && !stays[p.UID] && !deleted[p.UID] && p.Deleted.IsZero() && !s.IsLost(p) {
 			steps = append(steps, EndPod{Name: p.Name, UID: p.UID, Version: p.Version})
 		}
