@@ -1,7 +1,6 @@
 package sim_test
 
 import (
-	"flag"
 	"fmt"
 	"slices"
 	"time"
@@ -27,6 +26,8 @@ type run struct {
 	// starts counts how often an operator started anew.
 	starts int
 	frozen *operator.Process
+	// keepsEnded is whether the operators keep pods whose process has ended.
+	keepsEnded bool
 }
 
 type lateRequest struct {
@@ -50,11 +51,9 @@ type faults interface {
 	thaw(r *run)
 }
 
-var keepsEnded = flag.Bool("sim.keep-ended", false, "whether operators keep pods whose process has ended")
-
 // with adds operators; tell, if set, hears the story.
 func (r *run) with(operators int, tell func(string)) *run {
-	inside := &operator.World{Server: r.Server, Clock: r.Clock, Faults: r, KeepsEnded: *keepsEnded, Event: r.check.Event, Line: r.check.Line, Told: r.check.Told, Page: r.Page, Stacks: r.StacksOf, Renewals: r.Renewals}
+	inside := &operator.World{Server: r.Server, Clock: r.Clock, Faults: r, KeepsEnded: r.keepsEnded, Event: r.check.Event, Line: r.check.Line, Told: r.check.Told, Page: r.Page, Stacks: r.StacksOf, Renewals: r.Renewals}
 	if tell != nil {
 		say := func(format string, args ...any) {
 			tell(fmt.Sprintf("%8v  ", r.Clock.Elapsed()) + fmt.Sprintf(format, args...))

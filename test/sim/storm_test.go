@@ -251,7 +251,8 @@ func newStorm(seed int64, tell func(string)) (*run, *storm) {
 	if s.silence = newSilence(seed); s.silence != nil { // it shows only to a process that leads for some time, of a job that goes on
 		s.rarely, s.reelects = 10*s.rarely, 8*s.reelects
 	}
-	r := &run{World: world.New(), faults: s}
+	r := &run{World: world.New(), faults: s, keepsEnded: seed%2 == 0}
+	r.OldKubelets = seed%16 == 2
 	r.Chance = rng
 	r.Habits = world.Habits{Failing: 1 + rng.IntN(6), Strange: rng.IntN(2), Unstartable: rng.IntN(3), Lazy: 1 + rng.IntN(20), Succeeding: 60, Staying: seed%2 == 0, Programless: rng.IntN(2) * 10, Following: []int{0, 60, 95}[rng.IntN(3)]}
 	if s.silence != nil {

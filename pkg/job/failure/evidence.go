@@ -128,8 +128,9 @@ func lateFailure(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) *
 	isAlone := wentAlone(s, incident, &late)
 	late.Scope = incident.Scope
 	isKnown := p.Name == incident.Pod && isExit && incident.ExitCode != nil
+	isLater := p.Disruption.Reason == late.Reason && !ReasonOf(late.Reason).showsLate && p.Disruption.Time.After(incident.RestartTime.Time)
 	isUnknown := late.Reason == v1alpha1.ReasonDeleted || wasToldToEnd(p) && ReasonOf(late.Reason).IsForgotten // what it did before is unknown
-	if isKnown || isUnknown || isAlone || isExit && !endedItself(incident, &late, p) {
+	if isKnown || isUnknown || isAlone || isLater || isExit && !endedItself(incident, &late, p) {
 		return nil
 	}
 	return &late
@@ -193,6 +194,9 @@ func asEnded(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) state
 // isEndedBy reports whether the incident ended the pod's life, and no other incident began with the pod.
 func isEndedBy(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) bool {
 	if p.Life.Attempt != int(incident.Attempt) || !s.IsPast(p) || !s.InRange(p.Slot) || beganAnother(s, incident, p) {
+		return false
+	}
+	if p.Left && p.FormerEnded { // what ended the pod ended no process
 		return false
 	}
 	if !p.HasStarted() && !s.IsLost(p) {

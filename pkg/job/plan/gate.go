@@ -15,7 +15,7 @@ func setGates(s *state.Snapshot) []Step {
 		p := &s.Pods[i]
 		hasBegun := !p.Began.IsZero() || p.Waits
 		switch {
-		case !p.Gated || s.IsPast(p) || !p.Deleted.IsZero() || s.IsLost(p):
+		case !p.Gated || !p.CanRun() || s.IsPast(p) || !p.Deleted.IsZero() || s.IsLost(p):
 		case p.Open && hasBegun && !p.Restarting:
 			steps = append(steps, SetGate{Name: p.Name, UID: p.UID, Value: v1alpha1.GateClosed})
 		case !p.Open && p.Restarting:

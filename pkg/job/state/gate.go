@@ -1,6 +1,8 @@
 package state
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -9,7 +11,7 @@ import (
 // Gate is what keeps a kubelet from starting the main container again before the operator has decided. Such a pod is created with an open gate. The
 // operator closes it once a process is seen, and opens it to start the next one.
 type Gate struct {
-	// Gated is whether the pod has a gate and has not ended. Open is whether it is open: the kubelet may start another process once this one has ended.
+	// Gated is whether the pod has a gate. Open is whether it is open: the kubelet may start another process once this one has ended.
 	Gated, Open bool
 	// Waits is whether the process has ended and the pod does not end for it: a kubelet starts another process in it, once the gate is open.
 	Waits bool
@@ -25,13 +27,15 @@ func (g *Gate) IsKept() bool { return g.Waits && !g.Open && !g.Strayed }
 func gateOf(pod *corev1.Pod, left string) Gate {
 	value := pod.Annotations[v1alpha1.AnnotationStartGate]
 	if value == "" || isEnd(pod.Status.Phase) {
-		return Gate{}
+		return Gate{Gated: value != ""}
 	}
 	main := mainStatus(pod)
 	end := endOfContainer(pod, &main, left)
-	isLast := end != nil && main.State.Running == nil && (end == main.State.Terminated || end.ContainerID == main.ContainerID)
-	g := Gate{Gated: true, Open: value != v1alpha1.GateClosed, Strayed: end != nil && !isLast}
-	g.Waits = isLast && restartsInPlace(pod, main.Name, end.ExitCode)
+	g := Gate{Gated: true, Open: value != v1alpha1.GateClosed}
+	if latest := cmp.Or(main.State.Terminated, main.LastTerminationState.Terminated); end != nil {
+		g.Waits = main.State.Running == nil && restartsInPlace(pod, main.Name, latest.ExitCode)
+		g.Strayed = end != main.State.Terminated && end.ContainerID != main.ContainerID
+	}
 	return g
 }
 
@@ -42,6 +46,8 @@ func endOfContainer(pod *corev1.Pod, c *corev1.ContainerStatus, left string) *co
 	isGated := pod.Annotations[v1alpha1.AnnotationStartGate] != "" && c.Name == MainContainer(pod)
 	end, before := c.State.Terminated, c.LastTerminationState.Terminated
 	switch {
+	case isGated && end != nil && end.ExitCode == 0: // also of one that the kubelet has started by itself: the work is done
+		return end
 	case isGated && before != nil && before.ContainerID != left && c.ContainerID != left:
 		return before
 	case end == nil, !isGated && restartsInPlace(pod, c.Name, end.ExitCode):

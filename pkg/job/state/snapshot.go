@@ -35,8 +35,11 @@ func New(o Observed) (*Snapshot, error) {
 	s.addFound()
 	for i := range s.Pods {
 		p := &s.Pods[i]
-		p.Life = s.LifeOf(p)
-		if ended, is := s.Ended[p.UID]; is && !p.Deleted.IsZero() && !s.IsPast(p) && s.isUnderWay() {
+		ended, is := s.Ended[p.UID]
+		if is && ended.Waits && ended.Life == p.Life && p.Exit != nil { // what became of the pod since is not how its process ended
+			p.Disruption, p.Rejected = ended.Disruption, ended.Rejected
+		}
+		if p.Life = s.LifeOf(p); is && !p.Deleted.IsZero() && !s.IsPast(p) && s.isUnderWay() {
 			ended.Life, ended.Version = p.Life, p.Version
 			*p = ended // its end counts, although it was deleted then
 		}

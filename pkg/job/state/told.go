@@ -17,6 +17,8 @@ type Told struct {
 	Life, From Life
 	// Process is the id of the main container that it leaves behind, as the node's runtime gives it.
 	Process string
+	// Ended is whether that had ended by itself by then.
+	Ended bool
 	// Time is the time of the instruction.
 	Time time.Time
 }
@@ -34,6 +36,7 @@ type toldText struct {
 	Life    string     `json:"life"`
 	From    string     `json:"from,omitempty"`
 	Process string     `json:"process,omitempty"`
+	Ended   bool       `json:"ended,omitempty"`
 	Time    *time.Time `json:"time,omitempty"`
 }
 
@@ -41,7 +44,7 @@ type toldText struct {
 func (t Told) String() string {
 	text := toldText{Life: t.Life.String()}
 	if t.Process != "" {
-		text.From, text.Process, text.Time = t.From.String(), t.Process, &t.Time
+		text.From, text.Process, text.Ended, text.Time = t.From.String(), t.Process, t.Ended, &t.Time
 	}
 	b, _ := json.Marshal(text) // strings and a time
 	return string(b)
@@ -57,7 +60,7 @@ func parseTold(annotation string) (t Told, ok bool) {
 		return t, ok
 	}
 	t.From, ok = parseLife(text.From)
-	t.Process = text.Process
+	t.Process, t.Ended = text.Process, text.Ended
 	if text.Time != nil {
 		t.Time = *text.Time
 	}
@@ -72,9 +75,10 @@ type Stay struct {
 	// Main is the main container's name, Process its id, and Image its image by digest if it can be started again in its pod. All are
 	// empty of pods that are not made for it.
 	Main, Process, Image string
-	// Told is whether the operator has started a life in place, and Former the life before it.
-	Told   bool
-	Former Life
+	// Told is whether the operator has started a life in place, Former the life before it, and FormerEnded whether that had ended by then.
+	Told        bool
+	Former      Life
+	FormerEnded bool
 	// Restarting is whether that life is the present one, and the old process may still run.
 	Restarting bool
 	// Left is whether the operator has started another life in place, and the pod ended or lost its node without it.
@@ -100,7 +104,7 @@ func stayOf(pod *corev1.Pod, made Life) Stay {
 	}
 	main := mainStatus(pod)
 	stay.Main, stay.Process, stay.Image = main.Name, main.ContainerID, byDigest(pod, main)
-	stay.Told, stay.Former = told.Process != "", told.From
+	stay.Told, stay.Former, stay.FormerEnded = told.Process != "", told.From, told.Ended
 	isOther := main.ContainerID != told.Process && (main.ContainerID != "" || isEnd(pod.Status.Phase))
 	switch {
 	case !stay.Told:

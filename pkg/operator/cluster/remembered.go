@@ -42,6 +42,9 @@ func (c *Cluster) PodChanged(was, is *corev1.Pod) {
 		ended, hasEnded := m.ended[pod.UID]
 		switch {
 		case is != nil && ok && p.HasEndedByItself():
+			if hasEnded && ended.Waits { // what becomes of the pod later is not how its process ended
+				return
+			}
 			if p.EndSeen = c.clock.Now(); hasEnded {
 				p.EndSeen = ended.EndSeen
 			}
@@ -111,9 +114,12 @@ type previousNode struct {
 // remember records the nodes of the job's latest pods. It forgets the pods that are gone and not missed, as the snapshot shows: their lives are over, or
 // their success counts.
 func (c *Cluster) remember(s *state.Snapshot) {
-	missed := map[string]bool{}
+	missed, exists := map[string]bool{}, map[types.UID]bool{}
 	for i := range s.Gone {
 		missed[s.Gone[i].Name] = true
+	}
+	for i := range s.Pods {
+		exists[s.Pods[i].UID] = true
 	}
 	c.memo(s.Job, func(m *jobMemo) {
 		for i := range s.Pods {
@@ -121,7 +127,9 @@ func (c *Cluster) remember(s *state.Snapshot) {
 				m.previousNodes[p.Slot] = previousNode{p.Life, p.Node}
 			}
 		}
-		maps.DeleteFunc(m.ended, func(_ types.UID, p state.Pod) bool { return s.Life(p.Slot) != s.LifeOf(&p) })
+		maps.DeleteFunc(m.ended, func(uid types.UID, p state.Pod) bool {
+			return s.Life(p.Slot) != s.LifeOf(&p) && (!p.Waits || !exists[uid])
+		})
 		maps.DeleteFunc(m.gone, func(name string, _ state.Pod) bool { return !missed[name] })
 		maps.DeleteFunc(m.absentPods, func(name string, _ bool) bool { return !s.LacksPod(name) })
 		maps.DeleteFunc(m.confirmed, func(_ string, n confirmedNode) bool { return !s.Now.Before(n.until) })

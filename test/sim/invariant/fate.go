@@ -39,6 +39,8 @@ type fate struct {
 	sideEnded bool
 	// fault is what ended it, or what it is part of; nil for nothing.
 	fault *world.Fault
+	// succeededLate is whether its kubelet has started another process in it by itself, which has succeeded.
+	succeededLate bool
 	// ran is whether a container of it has begun.
 	ran bool
 	// number is the number of the life, as its processes see it.
@@ -74,6 +76,10 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 	if !byOperator && was.DeletionTimestamp == nil && (is == nil || is.DeletionTimestamp != nil) {
 		h.outside++
 		f.noteDeletion(was, restarting)
+	}
+	if is != nil && world.Strayed(was) {
+		end := world.End(is)
+		f.succeededLate = f.succeededLate || end != nil && end.ExitCode == 0
 	}
 	if is != nil && (!isOver(was) || isForNode(is)) {
 		f.noteVersion(is, restarting, c.world.EndedItself(is))

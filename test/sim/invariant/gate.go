@@ -15,7 +15,7 @@ import (
 
 // What docs/recovery.md promises of pods that are kept after their process has ended.
 
-// checkGate: the operator closes the gate of a pod of the job's, whose process has begun, or opens it to begin one, and changes nothing else of it.
+// checkGate: the operator closes the gate of a pod of the job's, or opens it to begin the life that it was told, and changes nothing else of it.
 func (c *Checker) checkGate(was, is *corev1.Pod, d *operator.Decision) {
 	had, has := maps.Clone(was.Annotations), maps.Clone(is.Annotations)
 	delete(had, v1alpha1.AnnotationStartGate)
@@ -25,10 +25,8 @@ func (c *Checker) checkGate(was, is *corev1.Pod, d *operator.Decision) {
 	switch ref := ledger.OwnerOf(is); {
 	case ref == nil || ref.UID != d.UID():
 		c.violate("7 foreign objects: the gate of %s, which is not the job's, is closed", is.Name)
-	case !maps.Equal(had, has) || !equality.Semantic.DeepEqual(was.Spec, is.Spec) :
+	case !maps.Equal(had, has) || !equality.Semantic.DeepEqual(was.Spec, is.Spec):
 		c.violate("7 foreign objects: more of %s is changed than its gate", is.Name)
-	case d.Leads() && isClosed && (ledger.Process(was) == "" || restarting):
-		c.violate("19 in place: the gate of %s is closed before its process has begun", is.Name)
 	case !isClosed && !restarting:
 		c.violate("19 in place: the gate of %s is opened although its process has begun", is.Name)
 	}
@@ -45,7 +43,7 @@ func (c *Checker) checkEndedPod(was, is *corev1.Pod, d *operator.Decision) {
 		c.violate("7 foreign objects: %s, which is not the job's, is ended", is.Name)
 	case !equality.Semantic.DeepEqual(want.Spec, is.Spec) || !maps.Equal(was.Annotations, is.Annotations) || !maps.Equal(was.Labels, is.Labels):
 		c.violate("7 foreign objects: more of %s is changed than how long it may be active", is.Name)
-	case !world.WaitsAtGate(was):
+	case !world.WaitsAtGate(was) && (!c.world.OldKubelets || world.End(was) == nil):
 		c.violate("6 deletes: %s is ended while its process runs", is.Name)
 	case job != nil && !rests(job) && !rests(d.From):
 		slot, life, _, _ := livesIn(job.Name, was)

@@ -31,7 +31,7 @@ func (c *Checker) checkSuccesses(h *history, before, after *v1alpha1.TrainingJob
 
 func (h *history) succeeded(p place) bool {
 	for _, f := range h.fates[p] {
-		if f.exit != nil && *f.exit == 0 {
+		if f.exit != nil && *f.exit == 0 || f.succeededLate {
 			return true
 		}
 	}

@@ -36,12 +36,14 @@ func HasEnded(pod *corev1.Pod) bool {
 // End returns how the pod ended by itself: by its first container, which is the main one, or an init container that failed; nil if it goes on,
 // whatever its side-cars do. An eviction ends all containers.
 func End(pod *corev1.Pod) *corev1.ContainerStateTerminated {
-	if all := pod.Status.ContainerStatuses; len(all) > 0 && (all[0].State.Terminated != nil || strayed(pod)) {
+	if all := pod.Status.ContainerStatuses; len(all) > 0 && (all[0].State.Terminated != nil || Strayed(pod)) {
 		end, before := all[0].State.Terminated, all[0].LastTerminationState.Terminated
 		switch {
-		case strayed(pod), HasGate(pod) && pod.Status.Reason == "DeadlineExceeded" && before != nil && before.ContainerID == all[0].ContainerID:
+		case end != nil && end.ExitCode == 0:
+			return end
+		case Strayed(pod), HasGate(pod) && pod.Status.Reason == "DeadlineExceeded" && before != nil && before.ContainerID == all[0].ContainerID:
 			return before
-		case end.ExitCode == 0 || HasGate(pod) || !startsAgain(pod, 0):
+		case HasGate(pod) || !startsAgain(pod, 0):
 			return end
 		}
 	}
@@ -58,7 +60,7 @@ func isSideCar(pod *corev1.Pod, i int) bool { return pod.Spec.InitContainers[i].
 
 // startsAgain reports whether the kubelet starts the i-th container, which has ended, again in its pod.
 func startsAgain(pod *corev1.Pod, i int) bool {
-	if IsOver(pod) {
+	if IsOver(pod) || HasGate(pod) && pod.Status.HostIP == oldKubelet {
 		return false
 	}
 	for _, rule := range pod.Spec.Containers[i].RestartPolicyRules {

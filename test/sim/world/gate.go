@@ -14,6 +14,9 @@ import (
 // path is another one. The first process of a pod is started again after half a second, later ones wait ten. A pod whose activeDeadlineSeconds are over
 // fails, and its kubelet has lost track of its containers. Recorded on a kubelet of 1.37.
 
+// oldKubelet is the address of nodes whose kubelets know no restart rules of containers.
+const oldKubelet = "192.168.0.34"
+
 // HasGate reports whether the kubelet reads from an annotation of the pod whether it may start the first container.
 func HasGate(pod *corev1.Pod) bool {
 	return len(pod.Spec.Containers) > 0 && slices.ContainsFunc(pod.Spec.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool { return m.SubPathExpr != "" })
@@ -29,9 +32,9 @@ func WaitsAtGate(pod *corev1.Pod) bool {
 	return !IsOver(pod) && HasGate(pod) && len(pod.Status.ContainerStatuses) > 0 && pod.Status.ContainerStatuses[0].State.Terminated != nil && startsAgain(pod, 0)
 }
 
-// strayed reports whether the kubelet has started a process by itself in the pod's present life: the first one has ended, and is not the one that the pod
+// Strayed reports whether the kubelet has started a process by itself in the pod's present life: the first one has ended, and is not the one that the pod
 // left for this life.
-func strayed(pod *corev1.Pod) bool {
+func Strayed(pod *corev1.Pod) bool {
 	if len(pod.Status.ContainerStatuses) == 0 || len(pod.Spec.Containers) == 0 {
 		return false
 	}

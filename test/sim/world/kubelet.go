@@ -188,6 +188,9 @@ func (w *World) run(pod *corev1.Pod) {
 	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
 		pod.Status.Phase = corev1.PodRunning
 		pod.Status.PodIP, pod.Status.HostIP = PodAddress, "192.168.0.1"
+		if w.OldKubelets {
+			pod.Status.HostIP = oldKubelet
+		}
 		pod.Status.ContainerStatuses = containers(pod, w.started(pod))
 		w.begin(pod)
 		pod.Status.Conditions = nil

@@ -48,6 +48,8 @@ type World struct {
 	// SideLoaded are the nodes whose images came without a registry, so that they do not know them by a digest, and Fragile those whose
 	// kubelet is killed whenever it starts a container again, by name.
 	SideLoaded, Fragile map[string]bool
+	// OldKubelets is whether kubelets know no restart rules of containers, as those before 1.35.
+	OldKubelets bool
 	// Skew is by how much the clocks of nodes are ahead, by name.
 	Skew map[string]time.Duration
 	// Polite is the exit code of pods that are told to end.
