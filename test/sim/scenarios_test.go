@@ -259,6 +259,42 @@ var basics = []scenario{
 			r.TaintNode(node)
 			r.succeed("worker-0")
 		}},
+	{name: "kept_after_an_exit", job: []builder.JobOption{pytorch, builder.Workers(3), inPlace}, want: leaderSucceeded(2, 2, 2), keepsEnded: true, every: 2,
+		play: func(r *run) {
+			r.running()
+			r.exit(1, "worker-1")
+			r.restarted(1)
+			r.running()
+			r.exit(137, "worker-0")
+			r.restarted(2)
+			r.running()
+			r.goOnInPlace("j-worker-0", "j-worker-1", "j-worker-2")
+			r.succeed("worker-0")
+		}},
+	{name: "kept_until_the_job_has_failed", job: []builder.JobOption{pytorch, builder.Workers(3), inPlace, builder.MaxRestarts(0)},
+		want: outcome{Phase: v1alpha1.PhaseFailed, Reason: v1alpha1.ReasonMaxRestartsExceeded}, keepsEnded: true, every: 2,
+		play: func(r *run) {
+			r.running()
+			r.exit(1, "worker-1")
+			r.phase(v1alpha1.PhaseFailed) // no pod holds its node: Quiet sees to that
+		}},
+	{name: "drained_while_it_is_kept", job: []builder.JobOption{pytorch, builder.Workers(3), inPlace, builder.BackOff(60, 60)}, want: leaderSucceeded(2, 2, 2), keepsEnded: true, every: 2,
+		play: func(r *run) {
+			r.running()
+			r.exit(1, "worker-1")
+			r.restarted(1)
+			r.running()
+			r.exit(1, "worker-1")
+			r.restarted(2)
+			r.wait(10 * time.Second) // of its back-off
+			for _, pod := range r.Pods() {
+				if pod.Name == "j-worker-1" {
+					r.Drain(world.User, pod, "EvictionByEvictionAPI")
+				}
+			}
+			r.running()
+			r.succeed("worker-0")
+		}},
 	{name: "node_silent_when_its_pod_should_restart_in_place", job: []builder.JobOption{pytorch, builder.Workers(3), inPlace}, want: leaderSucceeded(1, 1, 0),
 		every: 3, play: func(r *run) {
 			r.running()

@@ -24,6 +24,8 @@ type scenario struct {
 	before func(*run)
 	play   func(*run)
 	want   outcome
+	// keepsEnded is whether operators keep pods whose process has ended.
+	keepsEnded bool
 	// every is of how many writes and reads one is made to go wrong, when runs repeat the scenario; 0 is all of them.
 	every int
 }
@@ -52,7 +54,7 @@ const (
 
 // run plays the scenario with the faults and returns the run.
 func (s *scenario) run(f faults, tell func(string)) (r *run) {
-	r = &run{World: world.New(), faults: f}
+	r = &run{World: world.New(), faults: f, keepsEnded: s.keepsEnded}
 	r.begin(tell)
 	defer func() {
 		if p := recover(); p != nil {

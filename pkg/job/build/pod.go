@@ -62,8 +62,8 @@ func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []core
 // gateVolume is the volume that is mounted at the path of the gate.
 const gateVolume = "trainingjob-start-gate"
 
-// neverAgain are the exit codes after which no kubelet starts a container again: success, and those of programs that did not begin to train. Nearly all of
-// these end before their gate is closed.
+// neverAgain are the exit codes after which no kubelet starts a container again: success, and the codes of programs that did not begin
+// to train. Nearly all of these end before their gate is closed.
 var neverAgain = []int32{0, 2, 126, 127, 128}
 
 // Gate gives a pod that can restart in place an open gate, unless the template restarts its main container in its own way: the kubelet then keeps the pod

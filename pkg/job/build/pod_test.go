@@ -275,3 +275,42 @@ func checkNames(t *testing.T, pod *corev1.Pod) {
 		t.Errorf("%s: %v", pod.Name, problems)
 	}
 }
+
+// The kubelet keeps a pod behind a gate when its main container fails, and starts nothing in it before the gate opens.
+func TestGate(t *testing.T) {
+	inPlace := builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = v1alpha1.RestartInPlace })
+	always := corev1.ContainerRestartPolicyAlways
+	for name, c := range map[string]struct {
+		options []builder.JobOption
+		gated   bool
+	}{
+		"a job that restarts in place":             {[]builder.JobOption{inPlace}, true},
+		"one that does not":                        {nil, false},
+		"a container that restarts in its own way": {[]builder.JobOption{inPlace, builder.EveryRole(builder.PodSpec(func(pod *corev1.PodSpec) { pod.Containers[0].RestartPolicy = &always }))}, false},
+		"a template that has the variable of the gate": {[]builder.JobOption{inPlace, builder.EveryRole(builder.PodSpec(func(pod *corev1.PodSpec) {
+			pod.Containers[0].Env = []corev1.EnvVar{{Name: v1alpha1.EnvStartGate, Value: "x"}}
+		}))}, false},
+	} {
+		job := builder.Job("j", append([]builder.JobOption{builder.Workers(1)}, c.options...)...)
+		pod := build.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, nil, nil)
+		plain := pod.DeepCopy()
+		if build.Gate(pod); !c.gated {
+			if diff := cmp.Diff(plain, pod); diff != "" {
+				t.Errorf("%s (-without +with a gate):\n%s", name, diff)
+			}
+			continue
+		}
+		main, last := &pod.Spec.Containers[0], len(pod.Spec.Containers[0].VolumeMounts)-1
+		mount := corev1.VolumeMount{Name: "trainingjob-start-gate", MountPath: "/.trainingjob/start-gate", SubPathExpr: "$(TRAININGJOB_START_GATE)"}
+		variable := corev1.EnvVar{Name: "TRAININGJOB_START_GATE", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
+			APIVersion: "v1", FieldPath: "metadata.annotations['trainingjob.dev/start-gate']"}}}
+		if pod.Annotations["trainingjob.dev/start-gate"] != "open" || main.Env[0].ValueFrom == nil || !cmp.Equal(main.Env[0], variable) || !cmp.Equal(main.VolumeMounts[last], mount) {
+			t.Errorf("%s: annotations %v, variable %+v, mount %+v", name, pod.Annotations, main.Env[0], main.VolumeMounts[last])
+		}
+		for code, again := range map[int32]bool{0: false, 1: true, 2: false, 93: true, 127: false, 137: true, 143: true} {
+			if state.MatchesExit(&main.RestartPolicyRules[0], code) != again {
+				t.Errorf("%s: the kubelet starts it again after %d: %t, want %t", name, code, !again, again)
+			}
+		}
+	}
+}

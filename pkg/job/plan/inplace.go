@@ -136,8 +136,8 @@ func isAlone(s *state.Snapshot, slot state.Slot) bool {
 	return len(able) == 1
 }
 
-// runsUndisturbed reports whether all containers of the pod run, but for a main one that has ended behind a closed gate, and no deletion, disruption or
-// eviction is under way.
+// runsUndisturbed reports whether all containers of the pod run, or the main one has ended behind a closed gate and the others run, and no
+// deletion, disruption or eviction is under way.
 func runsUndisturbed(p *state.Pod) bool {
 	runsWhole := p.Phase == corev1.PodRunning && (p.Exit == nil || p.IsKept() && p.Exit.Main) && len(p.SideExits) == 0 && !p.MainSucceeded && !p.Fenced
 	return runsWhole && p.Deleted.IsZero() && p.Disruption.Reason == "" && p.Rejected.Reason == "" && p.Unhealthy.Reason == ""

@@ -205,3 +205,59 @@ func TestAPodWithAnAnnotationOfAnotherNameTrainsOn(t *testing.T) {
 		{"in the one before", inAttempt1(), in(""), []string{"restart j-worker-0 in place", "restart j-worker-1 in place", "restart j-worker-2 in place"}, 0},
 	})
 }
+
+// gated is a pod behind a gate: open or closed.
+func gated(value string) builder.PodOption {
+	return builder.Edit(func(pod *corev1.Pod) {
+		pod.Annotations[v1alpha1.AnnotationStartGate] = value
+		pod.Status.ContainerStatuses[0].State.Running.StartedAt = builder.Time(5 * second)
+		pod.Spec.Containers[0].RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestart,
+			ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpNotIn, Values: []int32{0}}}}
+	})
+}
+
+// exited is that the pod's process has ended with a code, and that of another id runs in its stead; "" for none.
+func exited(code int32, runs string) builder.PodOption {
+	return builder.Edit(func(pod *corev1.Pod) {
+		c := &pod.Status.ContainerStatuses[0]
+		end := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: "Error", ContainerID: c.ContainerID, FinishedAt: builder.Time(9 * second)}}
+		if runs == "" {
+			c.State = end
+			return
+		}
+		c.LastTerminationState, c.ContainerID = end, runs
+	})
+}
+
+func TestPodsBehindAGate(t *testing.T) {
+	now := builder.Now(20 * second)
+	present := inAttempt1(builder.Attempt(0), began(v1alpha1.RestartInPlace))
+	runs := func(index int, gate string, options ...builder.PodOption) builder.SnapshotOption {
+		return restartable(index, "", "a", append([]builder.PodOption{gated(gate)}, options...)...)
+	}
+	begins := `{"life":"1-0","from":"0-0","process":"a","time":"` + builder.Epoch.Add(10*second).Format(time.RFC3339) + `"}`
+	checkSteps(t, []stepCase{
+		{"a gate closes once the process is seen", present, seen(now, runs(0, "open"), runs(1, "../closed"), runs(2, "../closed")), []string{"set the gate of j-worker-0 to ../closed"}, 0},
+		{"a pod whose process has ended begins the next life", inAttempt1(), seen(now, runs(0, "../closed"), runs(1, "../closed", exited(1, "")), runs(2, "../closed")),
+			[]string{"restart j-worker-0 in place", "restart j-worker-1 in place", "restart j-worker-2 in place"}, 0},
+		{"not one whose gate was open: the kubelet may have started another one", inAttempt1(), seen(now, runs(0, "../closed"), runs(1, "open", exited(1, "")), runs(2, "../closed")),
+			[]string{"delete j-worker-1: its life is past", "restart j-worker-0 in place", "restart j-worker-2 in place"}, 0},
+		{"nor one in which the kubelet has started another one", inAttempt1(), seen(now, runs(0, "../closed"), runs(1, "../closed", exited(1, "b")), runs(2, "../closed")),
+			[]string{"delete j-worker-1: its life is past", "restart j-worker-0 in place", "restart j-worker-2 in place"}, 0},
+		{"nor one on a node that is avoided", inAttempt1(builder.Avoided("node-worker-1", time.Hour)),
+			seen(now, runs(0, "../closed"), runs(1, "../closed", exited(1, "")), runs(2, "../closed")),
+			[]string{"delete j-worker-1: its life is past", "restart j-worker-0 in place", "restart j-worker-2 in place"}, 0},
+		{"which ends, and holds no node, if it is kept for its log", inAttempt1(builder.Avoided("node-worker-1", time.Hour), failedWorker1),
+			seen(now, runs(0, "../closed"), runs(1, "../closed", exited(1, "")), runs(2, "../closed")),
+			[]string{"end j-worker-1", "restart j-worker-0 in place", "restart j-worker-2 in place"}, 0},
+		{"a gate that was closed too late opens again", inAttempt1(), seen(now, restartable(0, begins, "a", gated("../closed"), exited(1, "")), restartable(1, begins, "b", gated("../closed")), restartable(2, begins, "c", gated("../closed"))),
+			[]string{"set the gate of j-worker-0 to open"}, 55 * second},
+		{"a suspended job's pod that is kept for its log holds no node", inAttempt1(builder.Attempt(0), builder.Suspended(), builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0), failedWorker1), seen(now, runs(1, "../closed", exited(1, ""))),
+			[]string{"end j-worker-1"}, 0},
+	})
+}
+
+// failedWorker1 is that the latest failure was of worker-1.
+var failedWorker1 = builder.Status(func(s *v1alpha1.TrainingJobStatus) {
+	s.LastFailure = &v1alpha1.Failure{Role: v1alpha1.Worker, Index: 1, Pod: "j-worker-1", Cause: v1alpha1.CauseRetryable, Reason: "Error", Time: *builder.TimePtr(9 * second)}
+})

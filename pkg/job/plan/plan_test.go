@@ -37,7 +37,7 @@ func lines(steps []plan.Step) []string {
 			text = append(text, "create secret "+step.Name)
 		case plan.CreatePod:
 			text = append(text, "create "+step.Name)
-		case plan.AskPod:
+		case plan.AskPod, plan.SetGate, plan.EndPod:
 			text = append(text, step.String())
 		case plan.RestartPod:
 			text = append(text, "restart "+step.Name+" in place")

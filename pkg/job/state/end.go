@@ -43,7 +43,7 @@ type End struct {
 //	Running   main 1, a side-car runs                        Exit 1
 //	Running   main runs, a side-car 1                        SideExits 1
 //	Running   main 1, and the gate of the pod is closed      Exit 1
-//	Running   main runs again, and nobody had it started     Exit of the process before
+//	Running   main runs again, by its kubelet alone           Exit of the process before
 //	Failed    main 0, a side-car 1                           MainSucceeded, SideExits 1
 //	Failed    main 137, which its kubelet has lost track of  Exit 137 ContainerStatusUnknown
 //	Failed    the same of one that was deleted before it ran NeverRan
@@ -53,7 +53,7 @@ type End struct {
 //	Failed    main runs; status Evicted                      Rejected Evicted; the exit is still to come, and the phase counts as Running
 //	Failed    main 143; status Evicted                       Rejected Evicted, Exit 143
 func endOf(pod *corev1.Pod, stay *Stay) End {
-	last, side, all := exitsOf(pod, stay.leaves)
+	last, side, all := exitsOf(pod, stay.Leaves)
 	isRestarting := stay.Restarting
 	e := End{
 		SideExits: side, Ended: all && !isRestarting, NeverRan: neverRan(pod), Finished: finishedAt(pod), Rejected: rejected(pod), Disruption: disruption(pod),
@@ -68,7 +68,7 @@ func endOf(pod *corev1.Pod, stay *Stay) End {
 		e.MainSucceeded = true
 	case !e.NeverRan:
 		e.Exit = last
-		if e.Rejected.Reason == reasonClosed && pod.Annotations[v1alpha1.AnnotationStartGate] != "" { // by the operator, once it had ended
+		if e.Rejected.Reason == reasonClosed && isGated(pod) { // by the operator, once it had ended
 			e.Rejected = Trouble{}
 		}
 	}

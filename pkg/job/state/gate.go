@@ -25,13 +25,12 @@ func (g *Gate) IsKept() bool { return g.Waits && !g.Open && !g.Strayed }
 
 // gateOf reads the pod's gate. left is the process that the pod has left, or is to leave, for its present life.
 func gateOf(pod *corev1.Pod, left string) Gate {
-	value := pod.Annotations[v1alpha1.AnnotationStartGate]
-	if value == "" || isEnd(pod.Status.Phase) {
-		return Gate{Gated: value != ""}
+	if !isGated(pod) || isEnd(pod.Status.Phase) {
+		return Gate{Gated: isGated(pod)}
 	}
 	main := mainStatus(pod)
 	end := endOfContainer(pod, &main, left)
-	g := Gate{Gated: true, Open: value != v1alpha1.GateClosed}
+	g := Gate{Gated: true, Open: pod.Annotations[v1alpha1.AnnotationStartGate] != v1alpha1.GateClosed}
 	if latest := cmp.Or(main.State.Terminated, main.LastTerminationState.Terminated); end != nil {
 		g.Waits = main.State.Running == nil && restartsInPlace(pod, main.Name, latest.ExitCode)
 		g.Strayed = end != main.State.Terminated && end.ContainerID != main.ContainerID
@@ -39,11 +38,15 @@ func gateOf(pod *corev1.Pod, left string) Gate {
 	return g
 }
 
+func isGated(pod *corev1.Pod) bool {
+	return pod.Annotations[v1alpha1.AnnotationStartGate] != "" && InPlaceRestart(pod) != ""
+}
+
 // endOfContainer returns the end of a container in the pod's present life; nil if it has not ended, or the kubelet starts it again as the template
 // wants. Of the main container of a pod with a gate it is the first end in this life, which the kubelet may show as the last one: of a container that
 // waits, that it has started again by itself, or that it has lost track of.
 func endOfContainer(pod *corev1.Pod, c *corev1.ContainerStatus, left string) *corev1.ContainerStateTerminated {
-	isGated := pod.Annotations[v1alpha1.AnnotationStartGate] != "" && c.Name == MainContainer(pod)
+	isGated := isGated(pod) && c.Name == MainContainer(pod)
 	end, before := c.State.Terminated, c.LastTerminationState.Terminated
 	switch {
 	case isGated && end != nil && end.ExitCode == 0: // also of one that the kubelet has started by itself: the work is done

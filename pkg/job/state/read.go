@@ -59,7 +59,7 @@ func read(pod *corev1.Pod, stay Stay) Pod {
 		HoldsVolume: slices.ContainsFunc(pod.Spec.Volumes, IsClaim),
 		Hears:       main != nil && HasEnv(main.Env, v1alpha1.EnvCheckpointRequestFile), Asked: pod.Annotations[v1alpha1.AnnotationCheckpointRequest],
 		Page:   Page{Port: pagePortOf(pod), Address: AddressOf(pod), OnHost: pod.Spec.HostNetwork},
-		Checks: checksOf(pod), Run: runOf(pod, &stay), Gate: gateOf(pod, stay.leaves), Deletion: deletionOf(pod), End: endOf(pod, &stay),
+		Checks: checksOf(pod), Run: runOf(pod, &stay), Gate: gateOf(pod, stay.Leaves), Deletion: deletionOf(pod), End: endOf(pod, &stay),
 	}
 	if names := pod.Annotations[v1alpha1.AnnotationExcludedNodes]; names != "" {
 		p.Excludes = strings.SplitN(names, ",", MaxExcluded+1)
@@ -85,7 +85,7 @@ func runOf(pod *corev1.Pod, stay *Stay) Run {
 	default:
 		r.Between = main.LastTerminationState.Terminated != nil
 	}
-	if pod.Annotations[v1alpha1.AnnotationStartGate] != "" {
+	if isGated(pod) {
 		r.Between = stay.Restarting
 	}
 	return r

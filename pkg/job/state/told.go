@@ -83,8 +83,8 @@ type Stay struct {
 	Restarting bool
 	// Left is whether the operator has started another life in place, and the pod ended or lost its node without it.
 	Left bool
-	// leaves is the process that it has left, or is to leave, for its present life; empty for none.
-	leaves string
+	// Leaves is the process that it has left, or is to leave, for its present life; empty for none.
+	Leaves string
 	// RestartRefused is whether the API server has refused to have the pod restarted in place.
 	RestartRefused bool
 }
@@ -109,11 +109,11 @@ func stayOf(pod *corev1.Pod, made Life) Stay {
 	switch {
 	case !stay.Told:
 	case isOther, !isEnd(podPhase(pod)):
-		stay.Life, stay.Created, stay.Restarting, stay.leaves = told.Life, told.Time, !isOther, told.Process
+		stay.Life, stay.Created, stay.Restarting, stay.Leaves = told.Life, told.Time, !isOther, told.Process
 	default:
 		stay.Life, stay.Left = told.From, true
 		if before := main.LastTerminationState.Terminated; before != nil && before.ContainerID != main.ContainerID {
-			stay.leaves = before.ContainerID
+			stay.Leaves = before.ContainerID
 		}
 	}
 	return stay

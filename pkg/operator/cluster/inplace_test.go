@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -132,6 +134,59 @@ func TestAPodThatHasRestartedSinceHasNotVanished(t *testing.T) {
 		_, err := New(api, api, nil, clock.RealClock{}, Options{Parallel: 1}).Read(t.Context(), s, s.Reads())
 		if apierrors.IsConflict(err) != c.stale || (err != nil) != c.stale {
 			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// The gate of a pod, and how long it may be active, are set by one patch each, which changes nothing else. A pod that has changed since is left alone if the
+// step names a version.
+func TestThePatchesOfAGate(t *testing.T) {
+	job := builder.Job("j", builder.Workers(1))
+	for name, c := range map[string]struct {
+		step func(pod *corev1.Pod) plan.Step
+		want func(pod *corev1.Pod)
+	}{
+		"close": {func(pod *corev1.Pod) plan.Step {
+			return plan.SetGate{Name: pod.Name, UID: pod.UID, Value: v1alpha1.GateClosed}
+		},
+			func(pod *corev1.Pod) { pod.Annotations = map[string]string{v1alpha1.AnnotationStartGate: "../closed"} }},
+		"open": {func(pod *corev1.Pod) plan.Step {
+			return plan.SetGate{Name: pod.Name, UID: pod.UID, Version: pod.ResourceVersion, Value: v1alpha1.GateOpen}
+		}, func(pod *corev1.Pod) { pod.Annotations = map[string]string{v1alpha1.AnnotationStartGate: "open"} }},
+		"open one that has changed": {func(pod *corev1.Pod) plan.Step {
+			return plan.SetGate{Name: pod.Name, UID: pod.UID, Version: "1", Value: v1alpha1.GateOpen}
+		}, nil},
+		"close another one": {func(pod *corev1.Pod) plan.Step {
+			return plan.SetGate{Name: pod.Name, UID: "another", Value: v1alpha1.GateClosed}
+		}, nil},
+		"end": {func(pod *corev1.Pod) plan.Step {
+			return plan.EndPod{Name: pod.Name, UID: pod.UID, Version: pod.ResourceVersion}
+		},
+			func(pod *corev1.Pod) { pod.Spec.ActiveDeadlineSeconds = ptr.To[int64](1) }},
+		"end one that has changed": {func(pod *corev1.Pod) plan.Step { return plan.EndPod{Name: pod.Name, UID: pod.UID, Version: "1"} }, nil},
+	} {
+		api := server.New(clock.RealClock{})
+		user := api.Client("test")
+		pod := builder.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, corev1.PodRunning)
+		pod.UID, pod.ResourceVersion, pod.Annotations = "", "", nil
+		if err := user.Create(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+		want := pod.DeepCopy()
+		if c.want != nil {
+			c.want(want)
+		}
+		cluster := New(user, user, nil, clock.RealClock{}, Options{Parallel: 1})
+		if err := cluster.Act(t.Context(), job, []plan.Step{c.step(pod)}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		var got corev1.Pod
+		if err := user.Get(t.Context(), client.ObjectKeyFromObject(pod), &got); err != nil {
+			t.Fatal(err)
+		}
+		got.ResourceVersion, got.Generation = want.ResourceVersion, want.Generation
+		if diff := cmp.Diff(want, &got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }

@@ -38,6 +38,12 @@ var container = rapid.Custom(func(t *rapid.T) corev1.ContainerStatus {
 		status.State.Terminated = &corev1.ContainerStateTerminated{ExitCode: rapid.Int32Range(0, 255).Draw(t, "code"),
 			Reason: word.Draw(t, "reason"), Message: word.Draw(t, "message"), FinishedAt: when.Draw(t, "finished")}
 	}
+	status.ContainerID = rapid.SampledFrom([]string{"", "old", "new"}).Draw(t, "process")
+	if rapid.Bool().Draw(t, "ran before") {
+		status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: rapid.Int32Range(0, 255).Draw(t, "code before"),
+			Reason: word.Draw(t, "reason before"), Message: word.Draw(t, "message before"), FinishedAt: when.Draw(t, "finished before"),
+			ContainerID: rapid.SampledFrom([]string{"", "old", "new"}).Draw(t, "process before")}
+	}
 	return status
 })
 
@@ -88,7 +94,11 @@ var fullPod = rapid.Custom(func(t *rapid.T) *corev1.Pod {
 		pod.Status.InitContainerStatuses[i].Name = rapid.SampledFrom([]string{"c", "preflight-proxy", "preflight-gpu"}).Draw(t, "init container")
 	}
 	if rapid.Bool().Draw(t, "told") {
-		pod.Annotations[v1alpha1.AnnotationInPlaceRestart] = `{"life":"1-0","time":"2026-01-01T00:00:00Z"}` + strings.Repeat(" ", rapid.IntRange(0, 2000).Draw(t, "blanks"))
+		pod.Annotations[v1alpha1.AnnotationInPlaceRestart] = rapid.SampledFrom([]string{`{"life":"1-0","time":"2026-01-01T00:00:00Z"}`,
+			`{"life":"1-0","from":"0-0","process":"old","time":"2026-01-01T00:00:00Z"}`}).Draw(t, "to begin") + strings.Repeat(" ", rapid.IntRange(0, 2000).Draw(t, "blanks"))
+	}
+	if gate := rapid.SampledFrom([]string{"", v1alpha1.GateOpen, v1alpha1.GateClosed}).Draw(t, "gate"); gate != "" {
+		pod.Annotations[v1alpha1.AnnotationStartGate] = gate
 	}
 	pod.Spec.Containers[0].Env = rapid.SliceOfN(rapid.SampledFrom([]corev1.EnvVar{{Name: "MINE", Value: "x"},
 		{Name: v1alpha1.EnvCheckpointRequestFile, Value: "/etc/trainingjob/stop"}, {Name: v1alpha1.EnvProgressPort, Value: "9500"},
