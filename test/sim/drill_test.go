@@ -240,7 +240,7 @@ func (d *drill) strike(r *run) {
 		d.fail(r, "25 time is the observer's: %s: before %s a page has shown step %d, and the status has %d", d.kind, b.name, shown, p.Step)
 	}
 	d.score(r, before, b, fault, atOnce)
-	d.blame(r, b, pod)
+	d.blame(r, before, b, pod)
 	for _, node := range r.Nodes() {
 		r.ReviveNode(node)
 		r.Cordon(node, false)
@@ -292,18 +292,22 @@ func (d *drill) score(r *run, before *v1alpha1.TrainingJobStatus, b *blow, fault
 	if fault.Began(atOnce) {
 		s.atOnce = 1
 	}
-	fresh := now.Incidents[:min(int(now.Restarts-before.Restarts), len(now.Incidents))]
-	if slices.ContainsFunc(fresh, func(i v1alpha1.Incident) bool { return fault.Began(i.Pod) }) {
+	if slices.ContainsFunc(freshOf(before, now), func(i v1alpha1.Incident) bool { return fault.Began(i.Pod) }) {
 		s.late = 1
 	}
 	key := [2]string{d.kind, b.name}
 	d.named[key] = d.named[key].plus(s)
 }
 
+// freshOf returns the incidents since then: the pod of one may have been that of an earlier one, in an earlier life.
+func freshOf(before, now *v1alpha1.TrainingJobStatus) []v1alpha1.Incident {
+	return now.Incidents[:min(int(now.Restarts-before.Restarts), len(now.Incidents))]
+}
+
 // blame asks that the job avoids nodes that have broken, and those on which the program has failed twice.
-func (d *drill) blame(r *run, b *blow, pod *corev1.Pod) {
+func (d *drill) blame(r *run, before *v1alpha1.TrainingJobStatus, b *blow, pod *corev1.Pod) {
 	node, now := pod.Spec.NodeName, &r.Job().Status
-	isNamed := slices.ContainsFunc(now.Incidents, func(i v1alpha1.Incident) bool { return i.Pod == pod.Name && i.Node == node })
+	isNamed := slices.ContainsFunc(freshOf(before, now), func(i v1alpha1.Incident) bool { return i.Pod == pod.Name && i.Node == node })
 	if b.breaksNode {
 		d.broken[node] = true
 	} else if b.countsFor && isNamed {

@@ -128,12 +128,16 @@ func lateFailure(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) *
 	isAlone := wentAlone(s, incident, &late)
 	late.Scope = incident.Scope
 	isKnown := p.Name == incident.Pod && isExit && incident.ExitCode != nil
-	isLater := p.Disruption.Reason == late.Reason && !ReasonOf(late.Reason).showsLate && p.Disruption.Time.After(incident.RestartTime.Time)
 	isUnknown := late.Reason == v1alpha1.ReasonDeleted || wasToldToEnd(p) && ReasonOf(late.Reason).IsForgotten // what it did before is unknown
-	if isKnown || isUnknown || isAlone || isLater || isExit && !endedItself(incident, &late, p) {
+	if isKnown || isUnknown || isAlone || beganLater(incident, late.Reason, p) || isExit && !endedItself(incident, &late, p) {
 		return nil
 	}
 	return &late
+}
+
+// beganLater reports whether the pod was drained or preempted after the restart. The condition of a lost node or device comes late.
+func beganLater(incident *v1alpha1.Incident, reason string, p *state.Pod) bool {
+	return p.Disruption.Reason == reason && !ReasonOf(reason).showsLate && p.Disruption.Time.After(incident.RestartTime.Time)
 }
 
 func isOnlyDeleted(s *state.Snapshot, p *state.Pod) bool {
@@ -196,10 +200,7 @@ func isEndedBy(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) boo
 	if p.Life.Attempt != int(incident.Attempt) || !s.IsPast(p) || !s.InRange(p.Slot) || beganAnother(s, incident, p) {
 		return false
 	}
-	if p.Left && p.FormerEnded { // what ended the pod ended no process
-		return false
-	}
-	if !p.HasStarted() && !s.IsLost(p) {
+	if !hadProcess(s, p) {
 		return false
 	}
 	switch incident.Scope {
@@ -216,6 +217,12 @@ func isEndedBy(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) boo
 	default:
 		return p.Name == incident.Pod
 	}
+}
+
+// hadProcess reports whether what ended the pod may have ended a process: it had begun, and had not ended by itself long before.
+func hadProcess(s *state.Snapshot, p *state.Pod) bool {
+	wasOver := p.Left && !p.FormerEnded.IsZero() && (p.EndSeen.IsZero() || p.EndSeen.Sub(p.FormerEnded) > state.ExplainedWithin)
+	return (p.HasStarted() || s.IsLost(p)) && !wasOver
 }
 
 // wasReplacedBefore reports whether the pod's replica was in a later life when the incident restarted the whole job. The status may no longer list

@@ -58,10 +58,18 @@ func restartInPlace(s *state.Snapshot) inPlace {
 		plan.steps = append(plan.steps, RestartPod{
 			Name: p.Name, UID: p.UID, Version: p.Version, Container: p.Main, Image: state.ImageFor(p.Image, s.Life(p.Slot)),
 			Port: build.LeaderPort(s.Job, s.Life(p.Slot).Attempt), Number: build.LifeNumber(s.Job),
-			OpensGate: p.Gated, Told: state.Told{Life: s.Life(p.Slot), From: p.Life, Process: p.Process, Ended: p.Waits, Time: s.Now.Truncate(time.Second)},
+			OpensGate: p.Gated, Told: state.Told{Life: s.Life(p.Slot), From: p.Life, Process: p.Process, Ended: endedAt(p), Time: s.Now.Truncate(time.Second)},
 		})
 	}
 	return plan
+}
+
+// endedAt returns when the operator saw that the process of the pod had ended; zero if it runs.
+func endedAt(p *state.Pod) time.Time {
+	if !p.Waits {
+		return time.Time{}
+	}
+	return p.EndSeen.Truncate(time.Second)
 }
 
 func restartNow(s *state.Snapshot, able []*state.Pod) []*state.Pod {

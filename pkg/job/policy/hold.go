@@ -97,21 +97,18 @@ func hasPeer(s *state.Snapshot, node string) bool {
 	})
 }
 
-// explainedWithin is how long a kubelet takes to report the rest of an end. Recorded were 0.2 to 2.8 s on busy nodes, mostly 1 to 2 s.
-const explainedWithin = 4 * time.Second
-
 // waitForKubelet holds a ruling that would delete a pod while its kubelet has yet to report the rest of its end. Of a deleted pod that
 // report never comes.
 func waitForKubelet(s *state.Snapshot, ruling *Ruling) (held *Ruling, until time.Time) {
 	r := s.First(func(r *state.Replica) bool {
 		covers := func(i failure.Restart) bool { return failure.Covers(&i.Incident, r.Slot) }
-		isDue := isUnexplained(r.Pod) && s.Now.Before(r.Pod.EndSeen.Add(explainedWithin))
+		isDue := isUnexplained(r.Pod) && s.Now.Before(r.Pod.EndSeen.Add(state.ExplainedWithin))
 		return isDue && (ruling.Kind == Fail || slices.ContainsFunc(ruling.Restarts, covers))
 	})
 	if r == nil {
 		return nil, time.Time{}
 	}
-	return holdUntil(s, r.Pod.EndSeen.Add(explainedWithin), ruling.Failure, fmt.Sprintf("the job waits a moment for the kubelet to report why %s ended.", r.Slot))
+	return holdUntil(s, r.Pod.EndSeen.Add(state.ExplainedWithin), ruling.Failure, fmt.Sprintf("the job waits a moment for the kubelet to report why %s ended.", r.Slot))
 }
 
 // isUnexplained reports whether the kubelet has yet to report the rest of the pod's end: how its containers ended, after it called the pod Failed; or

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -17,8 +18,8 @@ type Told struct {
 	Life, From Life
 	// Process is the id of the main container that it leaves behind, as the node's runtime gives it.
 	Process string
-	// Ended is whether that had ended by itself by then.
-	Ended bool
+	// Ended is when the operator saw that this had ended by itself; zero if it had not.
+	Ended time.Time
 	// Time is the time of the instruction.
 	Time time.Time
 }
@@ -36,7 +37,7 @@ type toldText struct {
 	Life    string     `json:"life"`
 	From    string     `json:"from,omitempty"`
 	Process string     `json:"process,omitempty"`
-	Ended   bool       `json:"ended,omitempty"`
+	Ended   *time.Time `json:"ended,omitempty"`
 	Time    *time.Time `json:"time,omitempty"`
 }
 
@@ -44,7 +45,10 @@ type toldText struct {
 func (t Told) String() string {
 	text := toldText{Life: t.Life.String()}
 	if t.Process != "" {
-		text.From, text.Process, text.Ended, text.Time = t.From.String(), t.Process, t.Ended, &t.Time
+		text.From, text.Process, text.Time = t.From.String(), t.Process, &t.Time
+		if !t.Ended.IsZero() {
+			text.Ended = &t.Ended
+		}
 	}
 	b, _ := json.Marshal(text) // strings and a time
 	return string(b)
@@ -60,10 +64,7 @@ func parseTold(annotation string) (t Told, ok bool) {
 		return t, ok
 	}
 	t.From, ok = parseLife(text.From)
-	t.Process, t.Ended = text.Process, text.Ended
-	if text.Time != nil {
-		t.Time = *text.Time
-	}
+	t.Process, t.Time, t.Ended = text.Process, ptr.Deref(text.Time, time.Time{}), ptr.Deref(text.Ended, time.Time{})
 	return t, ok && t.From.Before(t.Life)
 }
 
@@ -75,10 +76,11 @@ type Stay struct {
 	// Main is the main container's name, Process its id, and Image its image by digest if it can be started again in its pod. All are
 	// empty of pods that are not made for it.
 	Main, Process, Image string
-	// Told is whether the operator has started a life in place, Former the life before it, and FormerEnded whether that had ended by then.
+	// Told is whether the operator has started a life in place, Former the life before it, and FormerEnded when the operator saw that this had ended by
+	// itself; zero if it had not.
 	Told        bool
 	Former      Life
-	FormerEnded bool
+	FormerEnded time.Time
 	// Restarting is whether that life is the present one, and the old process may still run.
 	Restarting bool
 	// Left is whether the operator has started another life in place, and the pod ended or lost its node without it.

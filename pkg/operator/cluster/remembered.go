@@ -38,35 +38,45 @@ func (c *Cluster) PodChanged(was, is *corev1.Pod) {
 			m.changed = map[string]bool{}
 		}
 		m.changed[pod.Name] = true
-		p, ok := state.PodOf(state.OwnerOf(pod).Name, pod)
-		ended, hasEnded := m.ended[pod.UID]
-		switch {
-		case is != nil && ok && p.HasEndedByItself():
-			if hasEnded && ended.Waits { // what becomes of the pod later is not how its process ended
-				return
-			}
-			if p.EndSeen = c.clock.Now(); hasEnded {
-				p.EndSeen = ended.EndSeen
-			}
-			m.ended[p.UID] = p
-		case is != nil && p.Deleted.IsZero(): // it runs again in its pod
-			delete(m.ended, p.UID)
-		case is != nil && hasEnded: // only its kubelet adds to its end
-			is = is.DeepCopy()
-			is.DeletionTimestamp = nil
-			p, _ = state.PodOf(state.OwnerOf(pod).Name, is)
-			p.EndSeen = ended.EndSeen
-			m.ended[p.UID] = p
-		case is != nil:
-		case is == nil && hasEnded:
-			m.gone[pod.Name] = ended
-		case is == nil:
-			if p, hadNode := state.GonePodOf(state.OwnerOf(pod).Name, pod, c.clock.Now()); hadNode {
-				p.EndSeen = c.clock.Now()
-				m.gone[p.Name] = p
-			}
+		if is == nil {
+			m.noteGone(pod, c.clock.Now())
+		} else {
+			m.noteEnd(pod, c.clock.Now())
 		}
 	})
+}
+
+// noteEnd keeps the version in which the pod has ended by itself. What becomes of a pod that waits at its gate for some seconds is not how its process
+// ended.
+func (m *jobMemo) noteEnd(pod *corev1.Pod, now time.Time) {
+	p, ok := state.PodOf(state.OwnerOf(pod).Name, pod)
+	ended, hasEnded := m.ended[pod.UID]
+	switch {
+	case hasEnded && ended.Waits && p.Exit != nil && p.Life == ended.Life && now.Sub(ended.EndSeen) > state.ExplainedWithin:
+	case ok && p.HasEndedByItself():
+		if p.EndSeen = now; hasEnded {
+			p.EndSeen = ended.EndSeen
+		}
+		m.ended[p.UID] = p
+	case p.Deleted.IsZero(): // it runs again in its pod
+		delete(m.ended, p.UID)
+	case hasEnded: // only its kubelet adds to its end
+		pod = pod.DeepCopy()
+		pod.DeletionTimestamp = nil
+		p, _ = state.PodOf(state.OwnerOf(pod).Name, pod)
+		p.EndSeen = ended.EndSeen
+		m.ended[p.UID] = p
+	}
+}
+
+// noteGone keeps the last version of a pod that is gone, or that in which it had ended.
+func (m *jobMemo) noteGone(pod *corev1.Pod, now time.Time) {
+	if ended, hasEnded := m.ended[pod.UID]; hasEnded {
+		m.gone[pod.Name] = ended
+	} else if p, hadNode := state.GonePodOf(state.OwnerOf(pod).Name, pod, now); hadNode {
+		p.EndSeen = now
+		m.gone[p.Name] = p
+	}
 }
 
 // find returns the job's pod of that name from the API server; nil if there is none. It remembers an existing pod until the watch

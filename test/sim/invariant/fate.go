@@ -77,12 +77,16 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 		h.outside++
 		f.noteDeletion(was, restarting)
 	}
-	if is != nil && world.Strayed(was) {
-		end := world.End(is)
-		f.succeededLate = f.succeededLate || end != nil && end.ExitCode == 0
-	}
+	f.noteStray(was, is)
 	if is != nil && (!isOver(was) || isForNode(is)) {
 		f.noteVersion(is, restarting, c.world.EndedItself(is))
+	}
+}
+
+// noteStray writes down the success of a process that the kubelet has started by itself.
+func (f *fate) noteStray(was, is *corev1.Pod) {
+	if is != nil && world.Strayed(was) && isDone(is) {
+		f.succeededLate = true
 	}
 }
 

@@ -43,15 +43,23 @@ func (c *Checker) checkEndedPod(was, is *corev1.Pod, d *operator.Decision) {
 		c.violate("7 foreign objects: %s, which is not the job's, is ended", is.Name)
 	case !equality.Semantic.DeepEqual(want.Spec, is.Spec) || !maps.Equal(was.Annotations, is.Annotations) || !maps.Equal(was.Labels, is.Labels):
 		c.violate("7 foreign objects: more of %s is changed than how long it may be active", is.Name)
-	case !world.WaitsAtGate(was) && (!c.world.OldKubelets || world.End(was) == nil):
+	case !c.hasEndedInIt(was):
 		c.violate("6 deletes: %s is ended while its process runs", is.Name)
-	case job != nil && !rests(job) && !rests(d.From):
-		slot, life, _, _ := livesIn(job.Name, was)
-		m := memoryOf(job)
-		if inRange(job, slot) && m[slot.Role] != nil && life == lifeIn(job, m, slot) && !m[slot.Role].GivenUp.Has(slot.Index) {
-			c.violate("6 deletes: %s is of the present life of an active job and is ended", is.Name)
-		}
+	case job != nil && !rests(job) && !rests(d.From) && isPresent(job, was):
+		c.violate("6 deletes: %s is of the present life of an active job and is ended", is.Name)
 	}
+}
+
+// isPresent reports whether the pod is of a present life of the job, whose replica is not given up.
+func isPresent(job *v1alpha1.TrainingJob, pod *corev1.Pod) bool {
+	slot, life, _, _ := livesIn(job.Name, pod)
+	m := memoryOf(job)
+	return inRange(job, slot) && m[slot.Role] != nil && life == lifeIn(job, m, slot) && !m[slot.Role].GivenUp.Has(slot.Index)
+}
+
+// hasEndedInIt reports whether the process of the pod has ended, and the pod goes on. An old kubelet ends the pod soon.
+func (c *Checker) hasEndedInIt(pod *corev1.Pod) bool {
+	return world.WaitsAtGate(pod) || c.world.OldKubelets && world.HasGate(pod) && world.End(pod) != nil
 }
 
 // rests reports whether the job has finished or is suspended.

@@ -54,7 +54,7 @@ func (c *Checker) checkRestart(was, is *corev1.Pod, d *operator.Decision) {
 		c.violate("19 in place: %s, in life %v, is assigned %v from %s (the previous restart is under way: %t)", is.Name, left, life, t.From, restarting)
 	case isAvoidedAt(d.From, was.Spec.NodeName, d.At):
 		c.violate("22 blame is true: %s is restarted in place on %s, which the job avoids", is.Name, was.Spec.NodeName)
-	case was.Status.Phase != corev1.PodRunning || world.End(was) != nil && !c.isKept(was) || was.DeletionTimestamp != nil || t.Process != ledger.Process(was):
+	case !c.canRestart(was) || t.Process != ledger.Process(was):
 		c.violate("19 in place: %s is %s, deleted %v, process %q, and is restarted from %q", is.Name, was.Status.Phase, was.DeletionTimestamp, ledger.Process(was), t.Process)
 	case is.Labels[v1alpha1.LabelAttempt] != strconv.Itoa(life.Attempt) || is.Labels[v1alpha1.LabelLife] != t.Life:
 		c.violate("1 identity: %s is assigned %s and has the labels %v", is.Name, t.Life, is.Labels)
@@ -114,9 +114,10 @@ func (c *Checker) checkSameBytes(was, is *corev1.Pod) {
 	}
 }
 
-// isKept reports whether the process of the pod has ended by itself behind a closed gate. An old kubelet ends the pod soon.
-func (c *Checker) isKept(pod *corev1.Pod) bool {
-	return (world.WaitsAtGate(pod) || c.world.OldKubelets && world.HasGate(pod)) && pod.Annotations[v1alpha1.AnnotationStartGate] == "../closed"
+// canRestart reports whether the pod runs, or its process has ended by itself behind a closed gate.
+func (c *Checker) canRestart(pod *corev1.Pod) bool {
+	isKept := c.hasEndedInIt(pod) && pod.Annotations[v1alpha1.AnnotationStartGate] == "../closed"
+	return pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil && (world.End(pod) == nil || isKept)
 }
 
 // checkAlone: no other pod of the slot can run.

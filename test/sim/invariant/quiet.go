@@ -34,9 +34,6 @@ func (c *Checker) Quiet() {
 		if slot, _, named := parsePodName(job.Name, pod.Name); named && !world.IsOver(pod) {
 			active[slot.Role]++
 			c.checkNotDone(job, pod)
-			if rests(job) && world.WaitsAtGate(pod) {
-				c.violate("6 deletes: the process of %s has ended, and the pod holds its node", pod.Name)
-			}
 		}
 	}
 	for role := range job.Spec.ReplicaSpecs {
@@ -50,8 +47,11 @@ func (c *Checker) Quiet() {
 	}
 }
 
-// checkNotDone: a replica that is done holds no node for its side-cars.
+// checkNotDone: a replica that is done holds no node for its side-cars, nor does a pod whose process has ended and begins no other one.
 func (c *Checker) checkNotDone(job *v1alpha1.TrainingJob, pod *corev1.Pod) {
+	if rests(job) && world.WaitsAtGate(pod) {
+		c.violate("6 deletes: the process of %s has ended, and the pod holds its node", pod.Name)
+	}
 	if pod.DeletionTimestamp == nil && isDone(pod) && job.Spec.RunPolicy.CleanPodPolicy != v1alpha1.CleanNone {
 		c.violate("13 success is not lost: %s is done, and its side-cars hold its node", pod.Name)
 	}

@@ -36,16 +36,8 @@ func HasEnded(pod *corev1.Pod) bool {
 // End returns how the pod ended by itself: by its first container, which is the main one, or an init container that failed; nil if it goes on,
 // whatever its side-cars do. An eviction ends all containers.
 func End(pod *corev1.Pod) *corev1.ContainerStateTerminated {
-	if all := pod.Status.ContainerStatuses; len(all) > 0 && (all[0].State.Terminated != nil || Strayed(pod)) {
-		end, before := all[0].State.Terminated, all[0].LastTerminationState.Terminated
-		switch {
-		case end != nil && end.ExitCode == 0:
-			return end
-		case Strayed(pod), HasGate(pod) && pod.Status.Reason == "DeadlineExceeded" && before != nil && before.ContainerID == all[0].ContainerID:
-			return before
-		case HasGate(pod) || !startsAgain(pod, 0):
-			return end
-		}
+	if end := endOfFirst(pod); end != nil {
+		return end
 	}
 	for i := range pod.Status.InitContainerStatuses {
 		if end := pod.Status.InitContainerStatuses[i].State.Terminated; end != nil && end.ExitCode != 0 && !isSideCar(pod, i) {
@@ -53,6 +45,27 @@ func End(pod *corev1.Pod) *corev1.ContainerStateTerminated {
 		}
 	}
 	return nil
+}
+
+// endOfFirst returns how the first container of the pod ended by itself. Of one behind a gate that is its first end, also if its kubelet has started it again, or
+// has lost track of it; nil if it goes on.
+func endOfFirst(pod *corev1.Pod) *corev1.ContainerStateTerminated {
+	if len(pod.Status.ContainerStatuses) == 0 {
+		return nil
+	}
+	c := &pod.Status.ContainerStatuses[0]
+	end, before := c.State.Terminated, c.LastTerminationState.Terminated
+	isLost := HasGate(pod) && pod.Status.Reason == "DeadlineExceeded" && before != nil && before.ContainerID == c.ContainerID
+	switch {
+	case end != nil && end.ExitCode == 0:
+		return end
+	case Strayed(pod), isLost:
+		return before
+	case end != nil && (HasGate(pod) || !startsAgain(pod, 0)):
+		return end
+	default:
+		return nil
+	}
 }
 
 // isSideCar reports whether the i-th init container goes on beside the others, and is started again whenever it ends.

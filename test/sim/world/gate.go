@@ -46,6 +46,20 @@ func Strayed(pod *corev1.Pod) bool {
 	return HasGate(pod) && before != nil && before.ContainerID != c.ContainerID && !hasLeft(before.ContainerID) && !hasLeft(c.ContainerID)
 }
 
+// keep does what is next with a pod whose first container has ended behind a gate, or that may not be active any more.
+func (w *World) keep(pod *corev1.Pod) {
+	switch {
+	case pod.DeletionTimestamp != nil && WaitsAtGate(pod):
+		w.closePod(pod)
+	case pod.DeletionTimestamp != nil:
+		w.end(pod)
+	case isOverdue(pod):
+		w.closeOverdue(pod)
+	default:
+		w.passGate(pod)
+	}
+}
+
 // passGate starts the first container again if the gate is open: at once if its image has another name, else after the back-off.
 func (w *World) passGate(pod *corev1.Pod) {
 	switch {

@@ -43,14 +43,10 @@ func (w *World) move(pod *corev1.Pod) {
 		if w.Clock.Since(w.endedAt[pod.UID]) >= tellsPodAfter {
 			w.closePod(pod)
 		}
-	case pod.DeletionTimestamp != nil && WaitsAtGate(pod):
-		w.closePod(pod)
+	case WaitsAtGate(pod), isOverdue(pod):
+		w.keep(pod)
 	case pod.DeletionTimestamp != nil:
 		w.end(pod)
-	case isOverdue(pod):
-		w.closeOverdue(pod)
-	case WaitsAtGate(pod):
-		w.passGate(pod)
 	case isRestarting(pod):
 		if w.Clock.Since(w.endedAt[pod.UID]) >= w.startsAgainAfter(pod) {
 			w.startAgain(pod)
