@@ -212,7 +212,8 @@ func TestAStolenTokenChangesOfAPodOnlyWhatTheOperatorChanges(t *testing.T) {
 			patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op": "add", "path": "/spec/tolerations/-", "value": {"operator": "Exists"}}]`))
 			return s.Patch(t.Context(), mine.DeepCopy(), patch, client.DryRunAll)
 		}, "nothing else in the spec of a pod"},
-		s.patches(t, "a deadline", mine, `{"spec": {"activeDeadlineSeconds": 1}}`, "nothing else in the spec of a pod"),
+		s.patches(t, "its end", mine, `{"spec": {"activeDeadlineSeconds": 1}}`, ""),
+		s.patches(t, "a deadline", mine, `{"spec": {"activeDeadlineSeconds": 3600}}`, "nothing else in the spec of a pod"),
 		{"an eviction", func() error {
 			return s.SubResource("eviction").Create(t.Context(), mine, eviction(mine), client.DryRunAll)
 		}, "does not write pods/eviction"},
