@@ -391,8 +391,8 @@ test-nodes: bin/lab bin/operator bin/kubectl-tj real ## test real nodes, that fa
 	.ci/test-nodes $(INCIDENTS) $(NODES_ARGS)
 
 .PHONY: test-storm
-test-storm: bin/lab bin/operator real ## restart jobs in place RESTARTS times on real nodes, with faults in between (root, on Debian or Ubuntu)
-	.ci/test-storm $(RESTARTS) $(NODES_ARGS)
+test-storm: bin/lab bin/operator real ## restart jobs in place RESTARTS times on real nodes, with faults in between, OPERATOR_ARGS for the operator (root, on Debian or Ubuntu)
+	OPERATOR_ARGS='$(OPERATOR_ARGS)' .ci/test-storm $(RESTARTS) $(NODES_ARGS)
 
 .PHONY: test-cli
 test-cli: bin/lab bin/kubectl-tj ## follow logs on the real nodes of the lab in LAB_DIR (make lab REAL=2), through restarts
