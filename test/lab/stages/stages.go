@@ -14,6 +14,7 @@
 //	pod-start ──► Running ──run-for/exit-code──► pod-exit ──► pod-exit-sidecars ──► pod-end ──► Succeeded | Failed
 //
 //	ended, and its own restartPolicy or restartPolicyRules start a container again in its pod: pod-restart ──► Running
+//	ended so, and its start gate is closed: pod-rest, until the gate opens; pod-overdue ──► Failed with activeDeadlineSeconds
 //	being deleted: pod-terminate ends its containers, pod-end if they have ended already; then pod-gone,
 //	               pod-terminate-again if that was cut off, or pod-rest while never-terminate or a finalizer holds it
 //	its image renamed while it runs: pod-rename starts the container again in its pod

@@ -91,6 +91,18 @@ func withRule(pod *corev1.Pod, code int32) *corev1.Pod {
 	return pod
 }
 
+// gated gives the pod a start gate.
+func gated(pod *corev1.Pod, gate string) *corev1.Pod {
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, "trainingjob.dev/start-gate", gate)
+	return pod
+}
+
+// overdue gives the pod no more time to be active.
+func overdue(pod *corev1.Pod) *corev1.Pod {
+	pod.Spec.ActiveDeadlineSeconds = ptr.To[int64](1)
+	return pod
+}
+
 func held(pod *corev1.Pod) *corev1.Pod {
 	pod.Finalizers = []string{"example.com/held"}
 	return pod
@@ -141,6 +153,11 @@ func TestEachStateOfAPodHasExactlyOneStage(t *testing.T) {
 		{"ended, which its own rule does not name", ended(withRule(pod(running), 2)), "pod-end", 0},
 		{"ended, and started again, marked", marked(ended(withRule(pod(running), 1))), "pod-restart", 100 * time.Millisecond},
 		{"ended, and started again, to exit again", ended(withRule(pod(running, "exit-code", "1"), 1)), "pod-restart", 100 * time.Millisecond},
+		{"ended behind a closed gate", gated(ended(withRule(pod(running, "exit-code", "1"), 1)), "../closed"), "pod-rest", forEver},
+		{"ended behind an open gate", gated(ended(withRule(pod(running, "exit-code", "1"), 1)), "open"), "pod-restart", 400 * time.Millisecond},
+		{"ended behind a gate, with a code that starts nothing", gated(ended(withRule(pod(running), 2)), "../closed"), "pod-end", 0},
+		{"deleted behind a gate", deleted(gated(ended(withRule(pod(running), 1)), "../closed"), 30, 0), "pod-end", 0},
+		{"ended behind a gate, and active for too long", overdue(gated(ended(withRule(pod(running), 1)), "../closed")), "pod-overdue", 300 * time.Millisecond},
 		{"deleted when it would be started again", deleted(ended(withRule(pod(running), 1)), 30, 0), "pod-end", 0},
 		{"succeeded", pod(corev1.PodSucceeded, "run-for", "3s"), "pod-rest", forEver},
 		{"failed", pod(corev1.PodFailed, "exit-code", "3"), "pod-rest", forEver},

@@ -30,12 +30,13 @@ func apart(ranks int) *v1alpha1.TrainingJob {
 }
 
 // process is one process of a rank: the pod, and which container of its. digested is whether its node knows its image by a digest of the
-// repository: else the rank cannot go on in its pod.
+// repository: else the rank cannot go on in its pod. kept is whether its pod is kept when the process ends, as its gate is closed.
 type process struct {
 	pod       types.UID
 	container string
 	restarts  int32
 	digested  bool
+	kept      bool
 }
 
 func (j *job) processes(ctx context.Context, ranks int) []process {
@@ -53,7 +54,8 @@ func (j *job) tryProcesses(ctx context.Context, ranks int) ([]process, error) {
 			return nil, err
 		}
 		main := pod.Status.ContainerStatuses[0]
-		all = append(all, process{pod.UID, main.ContainerID, main.RestartCount, strings.Contains(main.ImageID, "@sha256:")})
+		all = append(all, process{pod.UID, main.ContainerID, main.RestartCount, strings.Contains(main.ImageID, "@sha256:"),
+			pod.Annotations[v1alpha1.AnnotationStartGate] == v1alpha1.GateClosed})
 	}
 	return all, nil
 }
