@@ -13,9 +13,13 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/build"
 	"github.com/trainingjob/operator/test/api/testbed"
 	"github.com/trainingjob/operator/test/sim/builder"
 )
@@ -58,6 +62,8 @@ var faults = []fault{
 		fake: map[string]string{"exit-code": "143", "evict": `Usage of EmptyDir volume "scratch" exceeds the limit "5Mi". `}},
 	{name: "is evicted through the API", after: 1, then: evicted, goes: true},
 	{name: "is evicted through the API when it has ended", on: commanded("exit 1"), fake: map[string]string{"exit-code": "1"}, after: 2, then: evicted, goes: true},
+	{name: "ends behind a closed gate, and is active for too long", on: gated, after: 1, then: inTurn(closed, killedAnywhere, overdue)},
+	{name: "ends behind a closed gate, which opens", on: gated, after: 1, then: inTurn(closed, killedAnywhere, opened, deleted(30)), goes: true},
 	{name: "is rejected by its node", on: demanding, fake: map[string]string{"reject": "OutOfcpu"}},
 }
 
@@ -110,6 +116,69 @@ func demanding(pod *corev1.Pod) {
 	pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1000")}
 }
 
+// gated gives the pod a gate as the operator does: the kubelet starts the container again only while the annotation names a path that it mounts.
+func gated(pod *corev1.Pod) {
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, v1alpha1.AnnotationInPlaceRestart, `{"life":"0-0"}`)
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	build.Gate(pod)
+}
+
+// inTurn does one thing after the other to a pod.
+func inTurn(all ...func(context.Context, *corev1.Pod)) func(context.Context, *corev1.Pod) {
+	return func(ctx context.Context, pod *corev1.Pod) {
+		GinkgoHelper()
+		for _, do := range all {
+			do(ctx, pod)
+		}
+	}
+}
+
+func change(ctx context.Context, pod *corev1.Pod, patch string) {
+	GinkgoHelper()
+	Expect(kube.Patch(ctx, pod.DeepCopy(), client.RawPatch(types.StrategicMergePatchType, []byte(patch)))).To(Succeed())
+}
+
+func closed(ctx context.Context, pod *corev1.Pod) {
+	GinkgoHelper()
+	change(ctx, pod, `{"metadata": {"annotations": {"trainingjob.dev/start-gate": "../closed"}}}`)
+}
+
+// killedAnywhere kills the process of the pod and waits until its node says so.
+func killedAnywhere(ctx context.Context, pod *corev1.Pod) {
+	GinkgoHelper()
+	if isReal(pod) {
+		time.Sleep(time.Second) // until the kubelet has read that the gate is closed
+		killed(ctx, pod)
+	} else {
+		change(ctx, pod, `{"metadata": {"annotations": {"lab.trainingjob.dev/exit-code": "137"}}}`)
+	}
+	Eventually(func() (*corev1.ContainerStateTerminated, error) {
+		err := kube.Get(ctx, client.ObjectKeyFromObject(pod), pod)
+		return pod.Status.ContainerStatuses[0].State.Terminated, err
+	}, time.Minute).ShouldNot(BeNil(), "the end of %s", pod.Name)
+}
+
+func overdue(ctx context.Context, pod *corev1.Pod) {
+	GinkgoHelper()
+	change(ctx, pod, `{"spec": {"activeDeadlineSeconds": 1}}`)
+}
+
+// opened opens the gate, gives the image another name, and waits until the process runs.
+func opened(ctx context.Context, pod *corev1.Pod) {
+	GinkgoHelper()
+	id := pod.Status.ContainerStatuses[0].ImageID
+	_, digest, isDigested := strings.Cut(id, "@")
+	name := "lab.local/trainer:life-1-0"
+	if isDigested {
+		name += "@" + digest
+	}
+	change(ctx, pod, fmt.Sprintf(`{"metadata": {"annotations": {"trainingjob.dev/start-gate": "open"}}, "spec": {"containers": [{"name": %q, "image": %q}]}}`, pod.Spec.Containers[0].Name, name))
+	Eventually(func() (*corev1.ContainerStateRunning, error) {
+		err := kube.Get(ctx, client.ObjectKeyFromObject(pod), pod)
+		return pod.Status.ContainerStatuses[0].State.Running, err
+	}, time.Minute).ShouldNot(BeNil(), "the next process of %s", pod.Name)
+}
+
 func deleted(grace int64) func(context.Context, *corev1.Pod) {
 	return func(ctx context.Context, pod *corev1.Pod) {
 		GinkgoHelper()
@@ -151,9 +220,8 @@ func (f fault) pods(number int) []*corev1.Pod {
 		}
 	}
 	fake := pods[tries]
-	fake.Annotations = map[string]string{}
 	for name, value := range f.fake {
-		fake.Annotations[builder.LabPrefix+name] = value
+		metav1.SetMetaDataAnnotation(&fake.ObjectMeta, builder.LabPrefix+name, value)
 	}
 	return pods
 }

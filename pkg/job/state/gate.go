@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -15,13 +16,15 @@ type Gate struct {
 	Gated, Open bool
 	// Waits is whether the process has ended and the pod does not end for it: a kubelet starts another process in it, once the gate is open.
 	Waits bool
+	// Gutted is whether the pod has lost what its containers run in, as after a reboot of its node: no kubelet starts a container in it again.
+	Gutted bool
 	// Strayed is whether the kubelet has started a process by itself in the pod's present life.
 	Strayed bool
 }
 
 // IsKept reports whether the pod can begin the next life after its process has ended: its kubelet has started nothing since, and starts nothing before the
 // gate opens.
-func (g *Gate) IsKept() bool { return g.Waits && !g.Open && !g.Strayed }
+func (g *Gate) IsKept() bool { return g.Waits && !g.Open && !g.Strayed && !g.Gutted }
 
 // gateOf reads the pod's gate. left is the process that the pod has left, or is to leave, for its present life.
 func gateOf(pod *corev1.Pod, left string) Gate {
@@ -33,9 +36,15 @@ func gateOf(pod *corev1.Pod, left string) Gate {
 	g := Gate{Gated: true, Open: pod.Annotations[v1alpha1.AnnotationStartGate] != v1alpha1.GateClosed}
 	if latest := cmp.Or(main.State.Terminated, main.LastTerminationState.Terminated); end != nil {
 		g.Waits = main.State.Running == nil && restartsInPlace(pod, main.Name, latest.ExitCode)
+		g.Gutted = slices.ContainsFunc(pod.Status.Conditions, IsGutted)
 		g.Strayed = end != main.State.Terminated && end.ContainerID != main.ContainerID
 	}
 	return g
+}
+
+// IsGutted reports whether the condition shows that the pod has no sandbox.
+func IsGutted(c corev1.PodCondition) bool {
+	return c.Type == corev1.PodReadyToStartContainers && c.Status == corev1.ConditionFalse
 }
 
 func isGated(pod *corev1.Pod) bool {

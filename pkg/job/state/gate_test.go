@@ -19,7 +19,7 @@ func TestGateOf(t *testing.T) {
 	}
 	running, waiting := &corev1.ContainerStateRunning{StartedAt: builder.Time(0)}, &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}
 	lost := &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "ContainerStatusUnknown", Message: "The container could not be located when the pod was terminated"}
-	const first, second = `{"life":"0-0"}`, `{"life":"1-0","from":"0-0","process":"a","ended":true,"time":"2026-01-05T12:00:00Z"}`
+	const first, second = `{"life":"0-0"}`, `{"life":"1-0","from":"0-0","process":"a","ended":"2026-01-05T12:00:00Z","time":"2026-01-05T12:00:00Z"}`
 	for name, c := range map[string]struct {
 		phase    corev1.PodPhase
 		begins   string
@@ -46,6 +46,7 @@ func TestGateOf(t *testing.T) {
 		"its kubelet has started it again in its second life": {corev1.PodRunning, second, "open", "c", corev1.ContainerState{Running: running}, end("b", 4), 4, "", false, state.Gate{Gated: true, Open: true, Strayed: true}},
 		"its exit code starts no other one":                   {corev1.PodRunning, first, "../closed", "a", corev1.ContainerState{Terminated: end("a", 127)}, nil, 127, "", false, state.Gate{Gated: true}},
 		"the operator has it ended":                           {corev1.PodFailed, first, "../closed", "a", corev1.ContainerState{Terminated: lost}, end("a", 3), 3, "", false, state.Gate{Gated: true}},
+		"its node was rebooted":                               {corev1.PodRunning, first, "../closed", "a", corev1.ContainerState{Terminated: end("a", 255)}, nil, 255, "", false, state.Gate{Gated: true, Waits: true, Gutted: true}},
 		"it has no gate":                                      {corev1.PodRunning, first, "", "a", corev1.ContainerState{Running: running}, end("x", 3), 0, "", false, state.Gate{}},
 	} {
 		pod := builder.Pod(builder.Job("j", builder.Workers(1)), state.Slot{Role: v1alpha1.Worker}, state.Life{}, c.phase)
@@ -55,6 +56,9 @@ func TestGateOf(t *testing.T) {
 			ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpNotIn, Values: []int32{0, 2, 126, 127, 128}}}}
 		if c.phase == corev1.PodFailed {
 			pod.Status.Reason = "DeadlineExceeded"
+		}
+		if c.want.Gutted {
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse}}
 		}
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: pod.Spec.Containers[0].Name, ContainerID: c.process, State: c.now,
 			LastTerminationState: corev1.ContainerState{Terminated: c.before}}}

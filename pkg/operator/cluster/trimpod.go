@@ -56,7 +56,7 @@ func message(text string) string { return state.Cut(text, state.MaxMessage) }
 func conditions(pod *corev1.Pod) []corev1.PodCondition {
 	var kept []corev1.PodCondition
 	for _, c := range pod.Status.Conditions {
-		if isRelevant(&c) && len(kept) < maxListed {
+		if (isRelevant(&c) || isRestartable(pod) && state.IsGutted(c)) && len(kept) < maxListed {
 			kept = append(kept, corev1.PodCondition{
 				Type: c.Type, Status: c.Status, Reason: short(c.Reason), Message: message(c.Message), LastTransitionTime: c.LastTransitionTime,
 			})

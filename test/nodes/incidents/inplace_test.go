@@ -30,13 +30,14 @@ func apart(ranks int) *v1alpha1.TrainingJob {
 }
 
 // process is one process of a rank: the pod, and which container of its. digested is whether its node knows its image by a digest of the
-// repository: else the rank cannot go on in its pod. kept is whether its pod is kept when the process ends, as its gate is closed.
+// repository: else the rank cannot go on in its pod. gate is whether its pod is kept when the process ends: not while its gate is
+// open.
 type process struct {
 	pod       types.UID
 	container string
 	restarts  int32
 	digested  bool
-	kept      bool
+	gate      string
 }
 
 func (j *job) processes(ctx context.Context, ranks int) []process {
@@ -55,7 +56,7 @@ func (j *job) tryProcesses(ctx context.Context, ranks int) ([]process, error) {
 		}
 		main := pod.Status.ContainerStatuses[0]
 		all = append(all, process{pod.UID, main.ContainerID, main.RestartCount, strings.Contains(main.ImageID, "@sha256:"),
-			pod.Annotations[v1alpha1.AnnotationStartGate] == v1alpha1.GateClosed})
+			pod.Annotations[v1alpha1.AnnotationStartGate]})
 	}
 	return all, nil
 }

@@ -228,6 +228,7 @@ func (w *World) Reboot(node string) {
 				}
 			}
 			dropReady(pod)
+			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse})
 		})
 	}
 }

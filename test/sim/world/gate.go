@@ -63,12 +63,20 @@ func (w *World) keep(pod *corev1.Pod) {
 // passGate starts the first container again if the gate is open: at once if its image has another name, else after the back-off.
 func (w *World) passGate(pod *corev1.Pod) {
 	switch {
+	case hasNoSandbox(pod): // after a reboot
 	case !mayStart(pod) || w.Deaf[pod.Spec.Hostname] || w.NoImage[pod.Spec.Hostname]: // its image may be collected meanwhile
 	case w.images[pod.UID][0] != pod.Spec.Containers[0].Image:
 		w.restart(pod)
 	case w.Clock.Since(w.endedAt[pod.UID]) >= w.startsAgainAfter(pod):
 		w.startAgain(pod)
 	}
+}
+
+// hasNoSandbox reports whether the pod has lost what its containers run in.
+func hasNoSandbox(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReadyToStartContainers && c.Status == corev1.ConditionFalse
+	})
 }
 
 // isOverdue reports whether the pod may not be active any more.
