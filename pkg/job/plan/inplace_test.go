@@ -229,6 +229,12 @@ func exited(code int32, runs string) builder.PodOption {
 	})
 }
 
+// waits is that the kubelet waits before it starts the ended process again.
+var waits = builder.Edit(func(pod *corev1.Pod) {
+	c := &pod.Status.ContainerStatuses[0]
+	c.LastTerminationState, c.State = c.State, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+})
+
 func TestPodsBehindAGate(t *testing.T) {
 	now := builder.Now(20 * second)
 	present := inAttempt1(builder.Attempt(0), began(v1alpha1.RestartInPlace))
@@ -239,6 +245,8 @@ func TestPodsBehindAGate(t *testing.T) {
 	checkSteps(t, []stepCase{
 		{"a gate closes once the process is seen", present, seen(now, runs(0, "open"), runs(1, "../closed"), runs(2, "../closed")), []string{"set the gate of j-worker-0 to ../closed"}, 0},
 		{"a pod whose process has ended begins the next life", inAttempt1(), seen(now, runs(0, "../closed"), runs(1, "../closed", exited(1, "")), runs(2, "../closed")),
+			[]string{"restart j-worker-0 in place", "restart j-worker-1 in place", "restart j-worker-2 in place"}, 0},
+		{"also while its kubelet waits", inAttempt1(), seen(now, runs(0, "../closed"), runs(1, "../closed", exited(1, ""), waits), runs(2, "../closed")),
 			[]string{"restart j-worker-0 in place", "restart j-worker-1 in place", "restart j-worker-2 in place"}, 0},
 		{"not one whose gate was open: the kubelet may have started another one", inAttempt1(), seen(now, runs(0, "../closed"), runs(1, "open", exited(1, "")), runs(2, "../closed")),
 			[]string{"delete j-worker-1: its life is past", "restart j-worker-0 in place", "restart j-worker-2 in place"}, 0},
