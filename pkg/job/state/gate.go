@@ -57,6 +57,9 @@ func isGated(pod *corev1.Pod) bool {
 func endOfContainer(pod *corev1.Pod, c *corev1.ContainerStatus, left string) *corev1.ContainerStateTerminated {
 	isGated := isGated(pod) && c.Name == MainContainer(pod)
 	end, before := c.State.Terminated, c.LastTerminationState.Terminated
+	if isGated && end == nil && before != nil && before.ContainerID == c.ContainerID { // its kubelet waits before it starts it again
+		end = before
+	}
 	switch {
 	case isGated && end != nil && end.ExitCode == 0: // also of one that the kubelet has started by itself: the work is done
 		return end
