@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -124,8 +125,28 @@ func (t *tape) each(do func(*account)) {
 // tally is what a job's status must count.
 type tally struct {
 	attempt, restarts int32
-	// Of an attempt in which one pod failed and another was deleted, either may have been the first: charged or not.
+	// Of an attempt in which one pod failed and another was deleted, either may have been the first: charged or not. Nor is an exit charged that comes
+	// before the API server has taken all pods of the attempt: the rank may have waited for its peers in vain.
 	leastCharged, mostCharged int32
+}
+
+// waitedInVain reports whether a pod of the attempt was made no sooner than in the second in which the first of them failed.
+func (a *account) waitedInVain(attempt int) bool {
+	var failed, made time.Time
+	for _, e := range a.pods {
+		if e.life.Attempt != attempt {
+			continue
+		}
+		if at := e.pod.CreationTimestamp.Time; at.After(made) {
+			made = at
+		}
+		for i := range e.pod.Status.ContainerStatuses {
+			if end := e.pod.Status.ContainerStatuses[i].State.Terminated; e.fate == exited && end != nil && (failed.IsZero() || end.FinishedAt.Time.Before(failed)) {
+				failed = end.FinishedAt.Time
+			}
+		}
+	}
+	return !failed.IsZero() && !made.Before(failed)
 }
 
 // truth counts what happened to a job's pods. Where replicas are replaced one by one, each that broke is a restart, but for those that failed
@@ -148,7 +169,7 @@ func (a *account) truth(wasLost func(*corev1.Pod) bool, whole bool) tally {
 			exit, loss = min(exit, 1), min(loss, 1)
 		}
 		switch {
-		case whole && exit == 1 && loss == 1:
+		case whole && exit == 1 && (loss == 1 || a.waitedInVain(attempt)):
 			t.restarts, t.mostCharged = t.restarts+1, t.mostCharged+1
 		default:
 			t.restarts, t.leastCharged, t.mostCharged = t.restarts+exit+loss, t.leastCharged+exit, t.mostCharged+exit
