@@ -4,7 +4,9 @@ package nodes
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -138,16 +140,25 @@ func change(ctx context.Context, pod *corev1.Pod, patch string) {
 	Expect(kube.Patch(ctx, pod.DeepCopy(), client.RawPatch(types.StrategicMergePatchType, []byte(patch)))).To(Succeed())
 }
 
+// closed closes the gate, and waits until a kubelet has read that: of a pod it reports the generation, which a further toleration changes.
 func closed(ctx context.Context, pod *corev1.Pod) {
 	GinkgoHelper()
-	change(ctx, pod, `{"metadata": {"annotations": {"trainingjob.dev/start-gate": "../closed"}}}`)
+	tolerations := append(slices.Clone(pod.Spec.Tolerations), corev1.Toleration{Key: "lab", Operator: corev1.TolerationOpExists})
+	text, err := json.Marshal(tolerations)
+	Expect(err).NotTo(HaveOccurred())
+	change(ctx, pod, fmt.Sprintf(`{"metadata": {"annotations": {"trainingjob.dev/start-gate": "../closed"}}, "spec": {"tolerations": %s}}`, text))
+	if isReal(pod) {
+		Eventually(func() (bool, error) {
+			err := kube.Get(ctx, client.ObjectKeyFromObject(pod), pod)
+			return pod.Status.ObservedGeneration == pod.Generation && pod.Generation > 1, err
+		}, time.Minute).Should(BeTrue(), "the kubelet of %s has read that its gate is closed", pod.Name)
+	}
 }
 
 // killedAnywhere kills the process of the pod and waits until its node says so.
 func killedAnywhere(ctx context.Context, pod *corev1.Pod) {
 	GinkgoHelper()
 	if isReal(pod) {
-		time.Sleep(time.Second) // until the kubelet has read that the gate is closed
 		killed(ctx, pod)
 	} else {
 		change(ctx, pod, `{"metadata": {"annotations": {"lab.trainingjob.dev/exit-code": "137"}}}`)

@@ -299,7 +299,7 @@ func (d *drill) score(r *run, before *v1alpha1.TrainingJobStatus, b *blow, fault
 	d.named[key] = d.named[key].plus(s)
 }
 
-// freshOf returns the incidents since then: the pod of one may have been that of an earlier one, in an earlier life.
+// freshOf returns the incidents that the status has gained. A pod that restarts in place may have earlier ones.
 func freshOf(before, now *v1alpha1.TrainingJobStatus) []v1alpha1.Incident {
 	return now.Incidents[:min(int(now.Restarts-before.Restarts), len(now.Incidents))]
 }

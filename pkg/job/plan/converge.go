@@ -31,6 +31,7 @@ func converge(s *state.Snapshot, v *policy.Verdict) todo {
 	case policy.Final:
 		t.cleanUp(s, v)
 		t.addSteps(endWaiting(s, nil, t.steps))
+		t.addSteps(setGates(s))
 	case policy.Suspend:
 		t.add(deletePods(s, func(p state.Pod) bool { return endsBySuspension(s, v, &p) }, WhySuspended))
 		t.addSteps(endWaiting(s, nil, t.steps))

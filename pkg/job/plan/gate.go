@@ -8,7 +8,7 @@ import (
 )
 
 // setGates returns the steps that close the gates of pods whose process was seen: when it ends, the kubelet starts no other one before the operator
-// has decided. They open a gate that was closed late, by an operator that saw the process before: none would start.
+// has decided, and none in a job that has finished. They open a gate that was closed late, by an operator that saw the process before: none would start.
 func setGates(s *state.Snapshot) []Step {
 	var steps []Step
 	for i := range s.Pods {
@@ -18,7 +18,7 @@ func setGates(s *state.Snapshot) []Step {
 		case !p.Gated || !p.CanRun() || s.IsPast(p) || !p.Deleted.IsZero() || s.IsLost(p):
 		case p.Open && hasBegun && !p.Restarting:
 			steps = append(steps, SetGate{Name: p.Name, UID: p.UID, Value: v1alpha1.GateClosed})
-		case !p.Open && p.Restarting:
+		case !p.Open && p.Restarting && !s.IsFinished():
 			steps = append(steps, SetGate{Name: p.Name, UID: p.UID, Version: p.Version, Value: v1alpha1.GateOpen})
 		}
 	}

@@ -216,7 +216,7 @@ func gated(value string) builder.PodOption {
 	})
 }
 
-// exited is that the pod's process has ended with a code, and that of another id runs in its stead; "" for none.
+// exited says that the pod's process has ended with that code. runs is the id of the process that its kubelet has started since; "" for none.
 func exited(code int32, runs string) builder.PodOption {
 	return builder.Edit(func(pod *corev1.Pod) {
 		c := &pod.Status.ContainerStatuses[0]
@@ -229,7 +229,7 @@ func exited(code int32, runs string) builder.PodOption {
 	})
 }
 
-// waits is that the kubelet waits before it starts the ended process again.
+// waits says that the kubelet waits before it starts the ended process again.
 var waits = builder.Edit(func(pod *corev1.Pod) {
 	c := &pod.Status.ContainerStatuses[0]
 	c.LastTerminationState, c.State = c.State, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
@@ -260,12 +260,14 @@ func TestPodsBehindAGate(t *testing.T) {
 			[]string{"end j-worker-1", "restart j-worker-0 in place", "restart j-worker-2 in place"}, 0},
 		{"a gate that was closed too late opens again", inAttempt1(), seen(now, restartable(0, begins, "a", gated("../closed"), exited(1, "")), restartable(1, begins, "b", gated("../closed")), restartable(2, begins, "c", gated("../closed"))),
 			[]string{"set the gate of j-worker-0 to open"}, 55 * second},
+		{"in a job that has finished a gate closes too, or the kubelet starts what fails later", inAttempt1(builder.Attempt(0), builder.Clean(v1alpha1.CleanNone), finished(v1alpha1.ReasonLeaderSucceeded)), seen(now, runs(1, "open")),
+			[]string{"set the gate of j-worker-1 to ../closed"}, 60 * second},
 		{"a suspended job's pod that is kept for its log holds no node", inAttempt1(builder.Attempt(0), builder.Suspended(), builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0), failedWorker1), seen(now, runs(1, "../closed", exited(1, ""))),
 			[]string{"end j-worker-1"}, 0},
 	})
 }
 
-// failedWorker1 is that the latest failure was of worker-1.
+// failedWorker1 says that the latest failure was of worker-1.
 var failedWorker1 = builder.Status(func(s *v1alpha1.TrainingJobStatus) {
 	s.LastFailure = &v1alpha1.Failure{Role: v1alpha1.Worker, Index: 1, Pod: "j-worker-1", Cause: v1alpha1.CauseRetryable, Reason: "Error", Time: *builder.TimePtr(9 * second)}
 })

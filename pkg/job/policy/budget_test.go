@@ -118,3 +118,21 @@ func TestAnEvaluatorThatEndsWithAnotherIsPartOfItsIncident(t *testing.T) {
 		{"it is left after a fatal exit", job(evaluator(27 * second)), ends(127), judged{}},
 	})
 }
+
+// A pod that restarts in place fails in several attempts under one name. Late evidence about an earlier one leaves the latest failure as it is.
+func TestLateEvidenceOfAnEarlierAttemptLeavesTheLatestFailure(t *testing.T) {
+	of := func(attempt int32, at time.Duration) v1alpha1.Incident {
+		return v1alpha1.Incident{Scope: v1alpha1.ScopeJob, Charged: true, RestartTime: builder.Time(at + second), Failure: v1alpha1.Failure{
+			Role: v1alpha1.Worker, Attempt: attempt, Cause: v1alpha1.CauseRetryable, Reason: "Error", Pod: "j-worker-0", Node: "node-worker-0", Time: builder.Time(at)}}
+	}
+	latest := of(1, 40*second)
+	job := builder.Job("j", pytorch, builder.Workers(3), builder.StartedAt(0), builder.Attempt(2), builder.Incidents(latest, of(0, 30*second)),
+		builder.Status(func(s *v1alpha1.TrainingJobStatus) { s.LastFailure = &latest.Failure }))
+	v := policy.Judge(builder.Snapshot(job, builder.Now(50*second), builder.Running("worker", 2, builder.Life(0, 0), builder.On("n")), builder.NodeLost("n", 28*second)))
+	if got := v.Accounts; len(got.Incidents) != 2 || got.Incidents[1].Pod != "j-worker-2" {
+		t.Fatalf("the lost node explains nothing: %+v", got.Incidents)
+	}
+	if f := v.Accounts.LastFailure; f == nil || f.Pod != "j-worker-0" || f.Attempt != 1 {
+		t.Errorf("the latest failure is %+v, want that of j-worker-0 in attempt 1", f)
+	}
+}
