@@ -259,7 +259,9 @@ func TestWhatExplainsNothing(t *testing.T) {
 		{"a pod that we deleted", restarted(), seen(builder.Deleted("worker", 2, past, builder.DeletedAt(32*second))), nil},
 		{"a pod that we deleted, and that ended of it", restarted(),
 			seen(builder.Failed("worker", 2, past, builder.Exit(143), builder.At(34*second), builder.DeletedAt(32*second))), nil},
-		{"a drain of the replica itself that began after its restart", restarted(of(ofCause(v1alpha1.CauseStartup, true), func(i *v1alpha1.Incident) { i.Reason, i.ExitCode, i.Time = v1alpha1.ReasonStartupDeadline, nil, builder.Time(32*second) })), seen(builder.Running("worker", 0, past, builder.Disrupted("EvictionByEvictionAPI", 34*second))), nil},
+		{"a drain of the replica itself that began after its restart", restarted(of(ofCause(v1alpha1.CauseStartup, true), func(i *v1alpha1.Incident) {
+			i.Reason, i.ExitCode, i.Time = v1alpha1.ReasonStartupDeadline, nil, builder.Time(32*second)
+		})), seen(builder.Running("worker", 0, past, builder.Disrupted("EvictionByEvictionAPI", 34*second))), nil},
 		{"a pod of the present attempt", restarted(), with(builder.Running("worker", 2)), nil},
 		{"a pod of an attempt before", restarted(builder.Attempt(2), of(func(i *v1alpha1.Incident) { i.Attempt = 1 })), with(running), nil},
 		{"a replica that scaling took away", restarted(builder.Workers(2), builder.Elastic(1, 4)), with(running), nil},

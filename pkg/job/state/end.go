@@ -95,7 +95,7 @@ func (e *End) applySideCarRules(rules []v1alpha1.RecoveryRule) {
 // podPhase returns the pod's phase; Running for one that is called Failed while a container of it has yet to end.
 func podPhase(pod *corev1.Pod) corev1.PodPhase {
 	isEnding := func(c corev1.ContainerStatus) bool { // it ran, and its end is not written yet
-		return c.State.Running != nil || c.State.Terminated == nil && c.LastTerminationState.Terminated != nil
+		return c.State.Running != nil || c.State.Terminated == nil && c.LastTerminationState.Terminated != nil && !waitsWithEnd(pod, &c)
 	}
 	if pod.Status.Phase == corev1.PodFailed && slices.ContainsFunc(pod.Status.ContainerStatuses, isEnding) {
 		return corev1.PodRunning

@@ -47,6 +47,13 @@ func IsGutted(c corev1.PodCondition) bool {
 	return c.Type == corev1.PodReadyToStartContainers && c.Status == corev1.ConditionFalse
 }
 
+// waitsWithEnd reports whether the kubelet shows the end of the main container of a pod with a gate as its last one, as it waits before it starts it
+// again. Also a pod that has failed meanwhile shows it so.
+func waitsWithEnd(pod *corev1.Pod, c *corev1.ContainerStatus) bool {
+	before := c.LastTerminationState.Terminated
+	return isGated(pod) && c.Name == MainContainer(pod) && c.State.Waiting != nil && before != nil && before.ContainerID == c.ContainerID
+}
+
 func isGated(pod *corev1.Pod) bool {
 	return pod.Annotations[v1alpha1.AnnotationStartGate] != "" && InPlaceRestart(pod) != ""
 }
@@ -57,7 +64,7 @@ func isGated(pod *corev1.Pod) bool {
 func endOfContainer(pod *corev1.Pod, c *corev1.ContainerStatus, left string) *corev1.ContainerStateTerminated {
 	isGated := isGated(pod) && c.Name == MainContainer(pod)
 	end, before := c.State.Terminated, c.LastTerminationState.Terminated
-	if isGated && end == nil && before != nil && before.ContainerID == c.ContainerID { // its kubelet waits before it starts it again
+	if waitsWithEnd(pod, c) {
 		end = before
 	}
 	switch {

@@ -18,6 +18,7 @@ func TestGateOf(t *testing.T) {
 		return &corev1.ContainerStateTerminated{ContainerID: process, ExitCode: code, Reason: "Error"}
 	}
 	running, waiting := &corev1.ContainerStateRunning{StartedAt: builder.Time(0)}, &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}
+	noPath := &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError"}
 	lost := &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "ContainerStatusUnknown", Message: "The container could not be located when the pod was terminated"}
 	const first, second = `{"life":"0-0"}`, `{"life":"1-0","from":"0-0","process":"a","ended":"2026-01-05T12:00:00Z","time":"2026-01-05T12:00:00Z"}`
 	for name, c := range map[string]struct {
@@ -46,6 +47,8 @@ func TestGateOf(t *testing.T) {
 		"its kubelet has started it again in its second life": {corev1.PodRunning, second, "open", "c", corev1.ContainerState{Running: running}, end("b", 4), 4, "", false, state.Gate{Gated: true, Open: true, Strayed: true}},
 		"its exit code starts no other one":                   {corev1.PodRunning, first, "../closed", "a", corev1.ContainerState{Terminated: end("a", 127)}, nil, 127, "", false, state.Gate{Gated: true}},
 		"the operator has it ended":                           {corev1.PodFailed, first, "../closed", "a", corev1.ContainerState{Terminated: lost}, end("a", 3), 3, "", false, state.Gate{Gated: true}},
+		"its kubelet finds no path to mount":                  {corev1.PodRunning, first, "../closed", "a", corev1.ContainerState{Waiting: noPath}, end("a", 3), 3, "", true, state.Gate{Gated: true, Waits: true}},
+		"the operator has it ended then":                      {corev1.PodFailed, first, "../closed", "a", corev1.ContainerState{Waiting: noPath}, end("a", 3), 3, "", false, state.Gate{Gated: true}},
 		"its node was rebooted":                               {corev1.PodRunning, first, "../closed", "a", corev1.ContainerState{Terminated: end("a", 255)}, nil, 255, "", false, state.Gate{Gated: true, Waits: true, Gutted: true}},
 		"it has no gate":                                      {corev1.PodRunning, first, "", "a", corev1.ContainerState{Running: running}, end("x", 3), 0, "", false, state.Gate{}},
 	} {
@@ -67,8 +70,9 @@ func TestGateOf(t *testing.T) {
 		if p.Exit != nil {
 			code = p.Exit.Code
 		}
-		if diff := cmp.Diff(c.want, p.Gate); diff != "" || code != c.code || p.Rejected.Reason != c.rejected || p.IsKept() != c.kept {
-			t.Errorf("%s: exit code %d, rejected %q, kept %t, gate (-want +got):\n%s", name, code, p.Rejected.Reason, p.IsKept(), diff)
+		isOver := c.phase == corev1.PodFailed || c.phase == corev1.PodSucceeded
+		if diff := cmp.Diff(c.want, p.Gate); diff != "" || code != c.code || p.Rejected.Reason != c.rejected || p.IsKept() != c.kept || p.CanRun() == isOver {
+			t.Errorf("%s: exit code %d, rejected %q, kept %t, can run %t, gate (-want +got):\n%s", name, code, p.Rejected.Reason, p.IsKept(), p.CanRun(), diff)
 		}
 	}
 }

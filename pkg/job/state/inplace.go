@@ -47,8 +47,7 @@ func MatchesExit(rule *corev1.ContainerRestartRule, code int32) bool {
 // was loaded without a registry.
 func byDigest(pod *corev1.Pod, main corev1.ContainerStatus) string {
 	c := MainOf(pod)
-	isKept := isGated(pod) && main.LastTerminationState.Terminated != nil // its kubelet waits before it starts it again
-	if main.State.Running == nil && main.State.Terminated == nil && !isKept || c == nil {
+	if main.State.Running == nil && main.State.Terminated == nil && !waitsWithEnd(pod, &main) || c == nil {
 		return ""
 	}
 	runs, err := reference.ParseNormalizedNamed(strings.TrimPrefix(main.ImageID, "docker-pullable://"))

@@ -23,6 +23,8 @@
 //
 // Decisions:
 //   - An end comes in the versions that kubelets write (recorded_test.go): an operator acts on the first one.
+//   - A container behind a closed start gate stays as it ended. A kubelet shows it as waiting (CreateContainerConfigError) soon, with its end as
+//     the last one: see test/nodes.
 //   - pod-rest does nothing, in ten years. kwok keeps the last job it queued for a pod when
 //     the pod changes and no stage matches any more, so a state without a stage would let
 //     an outdated deletion or exit happen.
