@@ -39,9 +39,10 @@ type following struct {
 // watched is a job and its pods as a watch last showed them.
 type watched struct {
 	following
-	job  *v1alpha1.TrainingJob
-	pods cache.Store
-	gone bool
+	namespace string
+	pods      cache.Store
+	job       *v1alpha1.TrainingJob
+	gone      bool
 }
 
 // errGone ends a watch whose job was deleted.
@@ -50,7 +51,7 @@ var errGone = errors.New("the job was deleted while it was watched")
 // watch follows a job and its pods until the context ends. It resumes broken connections and reports them through say. It returns an
 // error if the caller may not watch.
 func (c *connection) watch(ctx context.Context, job *v1alpha1.TrainingJob, say func(string)) (*watched, error) {
-	w := &watched{job: job, following: following{changed: make(chan struct{}), say: say}}
+	w := &watched{namespace: job.Namespace, job: job, following: following{changed: make(chan struct{}), say: say}}
 	jobs := c.lister(&v1alpha1.TrainingJobList{}, job.Namespace, &client.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", job.Name)}, w.noteRequest)
 	pods := c.lister(&corev1.PodList{}, job.Namespace, &client.ListOptions{LabelSelector: selectorOf(job)}, w.noteRequest)
 	store, podInformer := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: pods, ObjectType: &corev1.Pod{}, Handler: w.wakes()})
@@ -172,7 +173,7 @@ func (w *watched) See() (logs.Scene, <-chan struct{}) {
 
 // Pod returns the pod of that name and UID as it is now; nil if it is gone.
 func (w *watched) Pod(name string, uid types.UID) *corev1.Pod {
-	o, found, err := w.pods.GetByKey(w.job.Namespace + "/" + name)
+	o, found, err := w.pods.GetByKey(w.namespace + "/" + name)
 	pod, isPod := o.(*corev1.Pod)
 	if err != nil || !found || !isPod || pod.UID != uid {
 		return nil
