@@ -58,7 +58,7 @@ func restartInPlace(s *state.Snapshot) inPlace {
 		plan.steps = append(plan.steps, RestartPod{
 			Name: p.Name, UID: p.UID, Version: p.Version, Container: p.Main, Image: state.ImageFor(p.Image, s.Life(p.Slot)),
 			Port: build.LeaderPort(s.Job, s.Life(p.Slot).Attempt), Number: build.LifeNumber(s.Job),
-			OpensGate: p.Gated, Told: state.Told{Life: s.Life(p.Slot), From: p.Life, Process: p.Process, Ended: seenOver(p), Time: s.Now.Truncate(time.Second)},
+			OpensGate: p.Gated, Told: state.Told{Life: s.Life(p.Slot), From: p.Life, Process: p.Process, Before: p.Before, Ended: seenOver(p), Time: s.Now.Truncate(time.Second)},
 		})
 	}
 	return plan

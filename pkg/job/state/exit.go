@@ -26,7 +26,7 @@ type Exit struct {
 // exitsOf returns the end of the container that decides, nil if it has not ended for good; the failures of side-cars, earliest first; and whether
 // all have ended for good. An init container decides only once the pod has failed of it: before that it may be a side-car, which the kubelet
 // restarts.
-func exitsOf(pod *corev1.Pod, left string) (last *Exit, side []Exit, all bool) {
+func exitsOf(pod *corev1.Pod, left []string) (last *Exit, side []Exit, all bool) {
 	main := MainContainer(pod)
 	all = len(pod.Status.ContainerStatuses) > 0
 	for i := range pod.Status.ContainerStatuses {

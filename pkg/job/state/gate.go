@@ -26,8 +26,8 @@ type Gate struct {
 // gate opens.
 func (g *Gate) IsKept() bool { return g.Waits && !g.Open && !g.Strayed && !g.Gutted }
 
-// gateOf reads the pod's gate. left is the process that the pod has left, or is to leave, for its present life.
-func gateOf(pod *corev1.Pod, left string) Gate {
+// gateOf reads the pod's gate. left are the processes that the pod has left, or is to leave, for its present life.
+func gateOf(pod *corev1.Pod, left []string) Gate {
 	if !isGated(pod) || isEnd(pod.Status.Phase) {
 		return Gate{Gated: isGated(pod)}
 	}
@@ -61,7 +61,7 @@ func isGated(pod *corev1.Pod) bool {
 // endOfContainer returns the end of a container in the pod's present life; nil if it has not ended, or the kubelet starts it again as the template
 // wants. Of the main container of a pod with a gate it is the first end in this life, which the kubelet may show as the last one: of a container that
 // waits, that it has started again by itself, or that it has lost track of.
-func endOfContainer(pod *corev1.Pod, c *corev1.ContainerStatus, left string) *corev1.ContainerStateTerminated {
+func endOfContainer(pod *corev1.Pod, c *corev1.ContainerStatus, left []string) *corev1.ContainerStateTerminated {
 	isGated := isGated(pod) && c.Name == MainContainer(pod)
 	end, before := c.State.Terminated, c.LastTerminationState.Terminated
 	if waitsWithEnd(pod, c) {
@@ -70,7 +70,7 @@ func endOfContainer(pod *corev1.Pod, c *corev1.ContainerStatus, left string) *co
 	switch {
 	case isGated && end != nil && end.ExitCode == 0: // also of one that the kubelet has started by itself: the work is done
 		return end
-	case isGated && before != nil && before.ContainerID != left && c.ContainerID != left:
+	case isGated && before != nil && !slices.Contains(left, before.ContainerID) && !slices.Contains(left, c.ContainerID):
 		return before
 	case end == nil, !isGated && restartsInPlace(pod, c.Name, end.ExitCode):
 		return nil

@@ -21,6 +21,7 @@ func TestGateOf(t *testing.T) {
 	noPath := &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError"}
 	lost := &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "ContainerStatusUnknown", Message: "The container could not be located when the pod was terminated"}
 	const first, second = `{"life":"0-0"}`, `{"life":"1-0","from":"0-0","process":"a","ended":"2026-01-05T12:00:00Z","time":"2026-01-05T12:00:00Z"}`
+	const third = `{"life":"2-0","from":"1-0","process":"b","before":"a","time":"2026-01-05T12:00:09Z"}`
 	for name, c := range map[string]struct {
 		phase    corev1.PodPhase
 		begins   string
@@ -49,6 +50,7 @@ func TestGateOf(t *testing.T) {
 		"the operator has it ended":                           {corev1.PodFailed, first, "../closed", "a", corev1.ContainerState{Terminated: lost}, end("a", 3), 3, "", false, state.Gate{Gated: true}},
 		"its kubelet finds no path to mount":                  {corev1.PodRunning, first, "../closed", "a", corev1.ContainerState{Waiting: noPath}, end("a", 3), 3, "", true, state.Gate{Gated: true, Waits: true}},
 		"the operator has it ended then":                      {corev1.PodFailed, first, "../closed", "a", corev1.ContainerState{Waiting: noPath}, end("a", 3), 3, "", false, state.Gate{Gated: true}},
+		"its kubelet has forgotten a process that barely ran": {corev1.PodRunning, third, "open", "c", corev1.ContainerState{Running: running}, end("a", 143), 0, "", false, state.Gate{Gated: true, Open: true}},
 		"its node was rebooted":                               {corev1.PodRunning, first, "../closed", "a", corev1.ContainerState{Terminated: end("a", 255)}, nil, 255, "", false, state.Gate{Gated: true, Waits: true, Gutted: true}},
 		"it has no gate":                                      {corev1.PodRunning, first, "", "a", corev1.ContainerState{Running: running}, end("x", 3), 0, "", false, state.Gate{}},
 	} {

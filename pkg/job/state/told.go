@@ -18,6 +18,9 @@ type Told struct {
 	Life, From Life
 	// Process is the id of the main container that it leaves behind, as the node's runtime gives it.
 	Process string
+	// Before is the id of the process that had ended in the pod before Process; empty for none. A kubelet may forget one that barely ran, and show an earlier one as
+	// the last that ended.
+	Before string
 	// Ended is when the operator saw that this had ended by itself; zero if it had not.
 	Ended time.Time
 	// Time is the time of the instruction.
@@ -37,6 +40,7 @@ type toldText struct {
 	Life    string     `json:"life"`
 	From    string     `json:"from,omitempty"`
 	Process string     `json:"process,omitempty"`
+	Before  string     `json:"before,omitempty"`
 	Ended   *time.Time `json:"ended,omitempty"`
 	Time    *time.Time `json:"time,omitempty"`
 }
@@ -45,7 +49,7 @@ type toldText struct {
 func (t Told) String() string {
 	text := toldText{Life: t.Life.String()}
 	if t.Process != "" {
-		text.From, text.Process, text.Time = t.From.String(), t.Process, &t.Time
+		text.From, text.Process, text.Before, text.Time = t.From.String(), t.Process, t.Before, &t.Time
 		if !t.Ended.IsZero() {
 			text.Ended = &t.Ended
 		}
@@ -64,7 +68,7 @@ func parseTold(annotation string) (t Told, ok bool) {
 		return t, ok
 	}
 	t.From, ok = parseLife(text.From)
-	t.Process, t.Time, t.Ended = text.Process, ptr.Deref(text.Time, time.Time{}), ptr.Deref(text.Ended, time.Time{})
+	t.Before, t.Process, t.Time, t.Ended = text.Before, text.Process, ptr.Deref(text.Time, time.Time{}), ptr.Deref(text.Ended, time.Time{})
 	return t, ok && t.From.Before(t.Life)
 }
 
@@ -76,6 +80,8 @@ type Stay struct {
 	// Main is the main container's name, Process its id, and Image its image by digest if it can be started again in its pod. All are
 	// empty of pods that are not made for it.
 	Main, Process, Image string
+	// Before is the id of the process that ended in the pod before Process; empty for none.
+	Before string
 	// Told is whether the operator has started a life in place, Former the life before it, and FormerEnded when the operator saw that this had ended by
 	// itself; zero if it had not.
 	Told        bool
@@ -85,8 +91,8 @@ type Stay struct {
 	Restarting bool
 	// Left is whether the operator has started another life in place, and the pod ended or lost its node without it.
 	Left bool
-	// Leaves is the process that it has left, or is to leave, for its present life; empty for none.
-	Leaves string
+	// Leaves are the processes that it has left, or is to leave, for its present life.
+	Leaves []string
 	// RestartRefused is whether the API server has refused to have the pod restarted in place.
 	RestartRefused bool
 }
@@ -105,17 +111,23 @@ func stayOf(pod *corev1.Pod, made Life) Stay {
 		return stay
 	}
 	main := mainStatus(pod)
+	if before := main.LastTerminationState.Terminated; before != nil {
+		stay.Before = before.ContainerID
+	}
 	stay.Main, stay.Process, stay.Image = main.Name, main.ContainerID, byDigest(pod, main)
 	stay.Told, stay.Former, stay.FormerEnded = told.Process != "", told.From, told.Ended
 	isOther := main.ContainerID != told.Process && (main.ContainerID != "" || isEnd(pod.Status.Phase))
 	switch {
 	case !stay.Told:
 	case isOther, !isEnd(podPhase(pod)):
-		stay.Life, stay.Created, stay.Restarting, stay.Leaves = told.Life, told.Time, !isOther, told.Process
+		stay.Life, stay.Created, stay.Restarting, stay.Leaves = told.Life, told.Time, !isOther, []string{told.Process}
+		if told.Before != "" {
+			stay.Leaves = append(stay.Leaves, told.Before)
+		}
 	default:
 		stay.Life, stay.Left = told.From, true
-		if before := main.LastTerminationState.Terminated; before != nil && before.ContainerID != main.ContainerID {
-			stay.Leaves = before.ContainerID
+		if stay.Before != main.ContainerID {
+			stay.Leaves = []string{stay.Before}
 		}
 	}
 	return stay
@@ -144,7 +156,7 @@ func LivesOf(job string, pod *corev1.Pod) (slot Slot, lives Lives, ok bool) {
 	switch {
 	case main.ContainerID == told.Process, main.ContainerID == "":
 		lives.Runs = told.From
-	case end != nil && end.ContainerID != told.Process:
+	case end != nil && end.ContainerID != told.Process && end.ContainerID != told.Before:
 		lives.Before = told.Life
 	}
 	return slot, lives, true

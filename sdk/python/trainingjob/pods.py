@@ -71,7 +71,7 @@ def lives(pod: Pod) -> Lives:
     if main.get("containerID", "") in ("", told["process"]):
         return Lives(leaves, leaves, begins)
     ended = main.get("lastState", {}).get("terminated", {}).get("containerID", told["process"])
-    return Lives(begins, leaves if ended == told["process"] else begins, begins)
+    return Lives(begins, leaves if ended in (told["process"], told.get("before")) else begins, begins)
 
 
 def uid(pod: Pod) -> str:

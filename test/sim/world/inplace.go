@@ -3,6 +3,7 @@ package world
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -51,11 +52,15 @@ func (w *World) restart(pod *corev1.Pod) {
 		w.say("kubelet: %s is started again in its pod", pod.Name)
 		w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
 			c := &pod.Status.ContainerStatuses[0]
-			c.LastTerminationState = w.terminated(pod, 143, "")
-			if c.State.Terminated != nil {
-				c.LastTerminationState.Terminated = c.State.Terminated
+			end := c.State.Terminated
+			if end == nil {
+				end = w.terminated(pod, 143, "").Terminated
 			}
-			c.LastTerminationState.Terminated.ContainerID = c.ContainerID
+			isForgotten := c.State.Running != nil && w.nodeTime(pod).Sub(c.State.Running.StartedAt.Time) < 2*time.Second && w.oneIn(4) // it barely ran
+			if !isForgotten || c.LastTerminationState.Terminated == nil {
+				c.LastTerminationState.Terminated = end
+				end.ContainerID = c.ContainerID
+			}
 			c.State, c.RestartCount = w.started(pod), c.RestartCount+1
 			w.beginContainer(pod, 0)
 			w.setReady(pod)
