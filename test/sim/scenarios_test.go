@@ -271,6 +271,15 @@ var basics = []scenario{
 			r.goOnInPlace("j-worker-0", "j-worker-1", "j-worker-2")
 			r.succeed("worker-0")
 		}},
+	{name: "kept_alone", job: []builder.JobOption{tensorflow, builder.Leader(v1alpha1.Chief), builder.PS(1), builder.Workers(2), inPlace}, want: leaderSucceeded(0, 1, 1), keepsEnded: true, every: 2,
+		play: func(r *run) {
+			r.running()
+			r.exit(1, "worker-1")
+			r.restarted(1)
+			r.running()
+			r.goOnInPlace("j-chief-0", "j-ps-0", "j-worker-0", "j-worker-1")
+			r.succeed("chief-0")
+		}},
 	{name: "kept_until_the_job_has_failed", job: []builder.JobOption{pytorch, builder.Workers(3), inPlace, builder.MaxRestarts(0)},
 		want: outcome{Phase: v1alpha1.PhaseFailed, Reason: v1alpha1.ReasonMaxRestartsExceeded}, keepsEnded: true, every: 2,
 		play: func(r *run) {

@@ -16,6 +16,10 @@ type Failure struct {
 	// +kubebuilder:validation:Minimum=0
 	// +required
 	Attempt int32 `json:"attempt"`
+	// replacement counts how often the replica had restarted without the whole job in that attempt. A pod can be of several of them.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Replacement int32 `json:"replacement,omitempty"`
 	// cause is the kind of the failure. It decides whether the replica restarts, and which budget is charged.
 	// +kubebuilder:validation:Enum=Infrastructure;Preempted;Requested;Completed;OOM;Retryable;Fatal;Hang;Startup
 	// +required

@@ -215,8 +215,13 @@ func isEndedBy(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) boo
 		}
 		return p.Slot.Role == incident.Role && p.Life.Attempt == present.Attempt && p.Life.Replacement == present.Replacement-since
 	default:
-		return p.Name == incident.Pod
+		return isOf(incident, p)
 	}
+}
+
+// isOf reports whether the incident began with the pod in its present life.
+func isOf(incident *v1alpha1.Incident, p *state.Pod) bool {
+	return incident.Pod == p.Name && int(incident.Attempt) == p.Life.Attempt && int(incident.Replacement) == p.Life.Replacement
 }
 
 // hadProcess reports whether what ended the pod may have ended a process: it had begun, and had not ended by itself long before.
@@ -246,7 +251,7 @@ func followedEarlier(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Po
 
 func beganAnother(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) bool {
 	return slices.ContainsFunc(s.Job.Status.Incidents, func(other v1alpha1.Incident) bool {
-		return other.Pod == p.Name && other.Pod != incident.Pod && other.Attempt == incident.Attempt
+		return isOf(&other, p) && !isOf(incident, p)
 	})
 }
 

@@ -49,7 +49,7 @@ func RestartOf(s *state.Snapshot, r *state.Replica) Restart {
 
 func ofPod(s *state.Snapshot, p *state.Pod) v1alpha1.Failure {
 	f := v1alpha1.Failure{
-		Role: p.Slot.Role, Index: int32(p.Slot.Index), Attempt: int32(p.Life.Attempt), Pod: p.Name, Node: p.Node,
+		Role: p.Slot.Role, Index: int32(p.Slot.Index), Attempt: int32(p.Life.Attempt), Replacement: int32(p.Life.Replacement), Pod: p.Name, Node: p.Node,
 		Cause: causeOf(s, p), Time: metav1.NewTime(brokeAt(s, p)),
 	}
 	switch {

@@ -60,7 +60,7 @@ func SlotOf(f *v1alpha1.Failure) state.Slot { return state.Slot{Role: f.Role, In
 // At returns a failure of the replica that shows now and is no exit of its program.
 func At(s *state.Snapshot, r *state.Replica, cause v1alpha1.Cause, reason, message string) v1alpha1.Failure {
 	f := v1alpha1.Failure{
-		Role: r.Slot.Role, Index: int32(r.Slot.Index), Attempt: s.Job.Status.Attempt,
+		Role: r.Slot.Role, Index: int32(r.Slot.Index), Attempt: int32(r.Life.Attempt), Replacement: int32(r.Life.Replacement),
 		Cause: cause, Reason: reason, Message: state.KeepEnd(message), Time: metav1.NewTime(s.Now),
 	}
 	if r.Pod != nil {

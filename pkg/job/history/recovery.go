@@ -101,14 +101,13 @@ func (h *History) runAgain(role v1alpha1.Role, was, is state.IndexSet) []int {
 }
 
 // isInNextLife reports whether the replica that failed is in the life that this incident gave it. Another incident, suspension
-// or scaling gives it a later life. The incident of a pod that vanished names no pod, so its next life is not known.
+// or scaling gives it a later life.
 func (h *History) isInNextLife(incident *v1alpha1.Incident) bool {
-	_, failed, isPod := state.ParsePodName(h.Job.Name, incident.Pod)
 	replacements, err := state.ParseCounts(h.Is.Memory.Roles[incident.Role].Replacements)
 	suspended := since(h.Is, v1alpha1.ConditionSuspended)
 	wasSuspended := incident.RestartTime.Before(&suspended)
-	isNext := failed.Attempt == int(h.Is.Attempt) && err == nil && failed.Replacement+1 == replacements[int(incident.Index)]
-	return isPod && isNext && !wasSuspended
+	isNext := incident.Attempt == h.Is.Attempt && err == nil && int(incident.Replacement)+1 == replacements[int(incident.Index)]
+	return isNext && !wasSuspended
 }
 
 // isWhole reports whether all replicas of the role have started.

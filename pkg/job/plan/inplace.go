@@ -31,7 +31,6 @@ type inPlace struct {
 // old process can act.
 func restartInPlace(s *state.Snapshot) inPlace {
 	plan := inPlace{kept: map[types.UID]bool{}}
-	present := state.Life{Attempt: int(s.Job.Status.Attempt)}
 	var able []*state.Pod
 	// If no pod ran when the restart was decided, or not all could stay in their domain, the attempt has its own group. Pods that
 	// started since belong to the old one.
@@ -40,19 +39,16 @@ func restartInPlace(s *state.Snapshot) inPlace {
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		switch {
-		case keeps && s.IsPast(p) && s.Life(p.Slot) == present && canRestart(s, p, s.Job.Status.Incidents) && isAlone(s, p.Slot):
+		case keeps && s.IsPast(p) && canRestart(s, p, s.Job.Status.Incidents) && isAlone(s, p.Slot):
 			plan.kept[p.UID] = true
-			able = append(able, p)
+			if next := state.Latest(s.NextAttempt(), s.NextStart(p.Slot)); s.Now.Before(next) {
+				plan.wake = state.Earliest(plan.wake, next)
+			} else {
+				able = append(able, p)
+			}
 		case p.Restarting && !s.IsPast(p):
 			plan.giveUp(s, p)
 		}
-	}
-	if len(able) == 0 {
-		return plan
-	}
-	if next := s.NextAttempt(); s.Now.Before(next) {
-		plan.wake = state.Earliest(plan.wake, next)
-		return plan
 	}
 	for _, p := range restartNow(s, able) {
 		plan.steps = append(plan.steps, RestartPod{

@@ -56,7 +56,7 @@ func (a *Accounts) amend(s *state.Snapshot, amendment *failure.Amendment) {
 	}
 	a.ChargedRestarts = max(0, a.ChargedRestarts+one(is.Charged)-one(was.Charged))
 	a.RestartsWithoutProgress = max(0, a.RestartsWithoutProgress+one(countsAsStuck(s, is))-one(countsAsStuck(s, was)))
-	if f := a.LastFailure; f != nil && f.Pod == was.Pod && f.Attempt == was.Attempt { // a pod that restarts in place has several lives
+	if f := a.LastFailure; f != nil && f.Pod == was.Pod && f.Attempt == was.Attempt && f.Replacement == was.Replacement { // a pod that restarts in place has several lives
 		a.LastFailure = &is.Failure
 	}
 }

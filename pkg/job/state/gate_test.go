@@ -12,6 +12,10 @@ import (
 	"github.com/trainingjob/operator/test/sim/builder"
 )
 
+// restarts are the rules of a main container that has a gate.
+var restarts = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestart,
+	ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpNotIn, Values: []int32{0, 2, 126, 127, 128}}}}
+
 // TestGateOf holds what a kubelet of 1.37 showed of pods behind a gate against what the operator makes of it.
 func TestGateOf(t *testing.T) {
 	end := func(process string, code int32) *corev1.ContainerStateTerminated {
@@ -57,8 +61,7 @@ func TestGateOf(t *testing.T) {
 		pod := builder.Pod(builder.Job("j", builder.Workers(1)), state.Slot{Role: v1alpha1.Worker}, state.Life{}, c.phase)
 		pod.Annotations = map[string]string{v1alpha1.AnnotationInPlaceRestart: c.begins, v1alpha1.AnnotationStartGate: c.gate}
 		pod.Spec.NodeName = "n"
-		pod.Spec.Containers[0].RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestart,
-			ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpNotIn, Values: []int32{0, 2, 126, 127, 128}}}}
+		pod.Spec.Containers[0].RestartPolicyRules = restarts
 		if c.phase == corev1.PodFailed {
 			pod.Status.Reason = "DeadlineExceeded"
 		}
@@ -79,13 +82,21 @@ func TestGateOf(t *testing.T) {
 	}
 }
 
+// An API server before 1.35 drops the rules, and the kubelet ends the pod with its process.
+func TestAPodWithoutRulesHasNoGate(t *testing.T) {
+	pod := builder.Pod(builder.Job("j", builder.Workers(1)), state.Slot{Role: v1alpha1.Worker}, state.Life{}, corev1.PodRunning)
+	pod.Annotations = map[string]string{v1alpha1.AnnotationInPlaceRestart: `{"life":"0-0"}`, v1alpha1.AnnotationStartGate: "open"}
+	if p, _ := state.PodOf("j", pod); p.Gated {
+		t.Errorf("the pod has a gate: %+v", p.Gate)
+	}
+}
+
 // A pod may wait for a long time at its gate, and its node be drained meanwhile: that did not end its process.
 func TestWhatHappensToAPodAfterItsProcessHasEndedExplainsNothing(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1))
 	waits := builder.Edit(func(pod *corev1.Pod) {
 		pod.Annotations = map[string]string{v1alpha1.AnnotationInPlaceRestart: `{"life":"0-0"}`, v1alpha1.AnnotationStartGate: v1alpha1.GateClosed}
-		always := corev1.ContainerRestartPolicyAlways
-		pod.Spec.Containers[0].RestartPolicy = &always
+		pod.Spec.Containers[0].RestartPolicyRules = restarts
 		pod.Status.Phase = corev1.PodRunning
 	})
 	seen := builder.Snapshot(job, builder.Failed("worker", 0, builder.Exit(3), waits))

@@ -541,6 +541,10 @@ class Incident(IncidentRequired, total=False):
     reason: str
     """reason as Kubernetes reports it: Error, OOMKilled, Evicted, NodeLost, ..."""
 
+    replacement: int
+    """replacement counts how often the replica had restarted without the whole job in that attempt. A pod can be of
+    several of them."""
+
 
 class FailureRequired(TypedDict):
     """What every Failure has."""
@@ -590,6 +594,10 @@ class Failure(FailureRequired, total=False):
 
     reason: str
     """reason as Kubernetes reports it: Error, OOMKilled, Evicted, NodeLost, ..."""
+
+    replacement: int
+    """replacement counts how often the replica had restarted without the whole job in that attempt. A pod can be of
+    several of them."""
 
 
 class LostSeconds(TypedDict, total=False):

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -27,7 +28,7 @@ var _ = Describe("How long a whole restart takes", Serial, Label("figures"), fun
 		jobs, took := map[v1alpha1.RestartMethod]*timed{}, map[string][]time.Duration{}
 		for _, way := range ways {
 			made := apart(ranks)
-			made.Name = map[v1alpha1.RestartMethod]string{v1alpha1.RestartInPlace: "kept", v1alpha1.RestartRecreate: "made"}[way]
+			made.Name = names[way]
 			made.Spec.Recovery.RestartMethod = way
 			jobs[way] = &timed{job: submit(ctx, made, builder.BackOff(0, 1))}
 			jobs[way].runs(ctx, 0)
@@ -53,7 +54,70 @@ var _ = Describe("How long a whole restart takes", Serial, Label("figures"), fun
 		Entry("8 ranks", 8),
 		Entry("40 ranks", 40),
 	)
+
+	// The operator keeps the pods of ranks that have ended, or gives all of them new ones.
+	DescribeTable("after all ranks of a collective have ended, and by hand", func(ctx SpecContext, ranks int) {
+		jobs, took := map[v1alpha1.RestartMethod]*timed{}, map[string][]time.Duration{}
+		for _, way := range ways {
+			made := collective(ranks)
+			made.Name = names[way]
+			made.Spec.Recovery.RestartMethod, made.Spec.Recovery.AvoidNodesSeconds = way, ptr.To[int32](0)
+			jobs[way] = &timed{job: submit(ctx, made, builder.BackOff(0, 1))}
+			jobs[way].runs(ctx, 0)
+		}
+		manual := podsLike(ctx, jobs[v1alpha1.RestartRecreate].job, ranks)
+		breaks := []struct {
+			how string
+			do  func(context.Context, *corev1.Pod)
+		}{
+			{"an exit", func(ctx context.Context, pod *corev1.Pod) { tell(ctx, pod, "exit", "1") }},
+			{"a kill", kill},
+			{"out of memory", func(ctx context.Context, pod *corev1.Pod) { tell(ctx, pod, "oom") }},
+		}
+		for range *rounds {
+			took["by hand"] = append(took["by hand"], manual.restart(ctx))
+			for _, way := range ways {
+				for _, b := range breaks {
+					j := jobs[way]
+					took[b.how+string(way)] = append(took[b.how+string(way)], j.restarts(ctx, ranks, func() { b.do(ctx, j.pod(ctx, ranks/2)) }))
+				}
+			}
+		}
+		for _, b := range breaks {
+			kept, made := took[b.how+string(v1alpha1.RestartInPlace)], took[b.how+string(v1alpha1.RestartRecreate)]
+			AddReportEntry(fmt.Sprintf("%d ranks, after %s: kept %s, with new pods %s, ratio %.2f; by hand %s", ranks, b.how, spread(kept), spread(made),
+				middle(kept).Seconds()/middle(made).Seconds(), spread(took["by hand"])))
+		}
+	},
+		Entry("8 ranks", 8),
+		Entry("40 ranks", 40),
+	)
+
+	It("of one replica that restarts alone", func(ctx SpecContext) {
+		took := map[v1alpha1.RestartMethod][]time.Duration{}
+		jobs := map[v1alpha1.RestartMethod]*job{}
+		for _, way := range ways {
+			made := newJob(v1alpha1.Custom, builder.Workers(4, builder.Scope(v1alpha1.ScopeReplica)))
+			made.Name = names[way]
+			made.Spec.Recovery.RestartMethod, made.Spec.Recovery.AvoidNodesSeconds = way, ptr.To[int32](0)
+			jobs[way] = submit(ctx, made, builder.BackOff(0, 1))
+			jobs[way].runs(ctx, 0)
+		}
+		for range *rounds {
+			for _, way := range ways {
+				j, next := jobs[way], jobs[way].seen.Status.Restarts+1
+				tell(ctx, j.pod(ctx, 1), "exit", "1")
+				took[way] = append(took[way], j.becomes(ctx, "the replica runs again", func(s *v1alpha1.TrainingJobStatus) bool {
+					return s.Restarts == next && s.ReadyReplicas == s.Replicas
+				}))
+			}
+		}
+		AddReportEntry(fmt.Sprintf("one replica alone: kept %s, with a new pod %s", spread(took[v1alpha1.RestartInPlace]), spread(took[v1alpha1.RestartRecreate])))
+	})
 })
+
+// names are what the jobs are called that differ in how they restart.
+var names = map[v1alpha1.RestartMethod]string{v1alpha1.RestartInPlace: "kept", v1alpha1.RestartRecreate: "made"}
 
 // timed is a job whose restarts are timed. stayed and moved are how many ranks were after a restart on the node on which they had been, and on another.
 type timed struct {

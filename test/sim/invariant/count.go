@@ -225,7 +225,7 @@ func (c *Checker) checkAmended(h *history, before, after *v1alpha1.TrainingJob, 
 		if c.world.Skew[is.Node] < max(0, c.world.Skew[was.Node]) && is.ExitCode != nil && *is.ExitCode == 137 {
 			continue // the clocks differ: the kill may have come before the deletion, or with the failure, and nothing shows which
 		}
-		where, _ := placeOf(after.Name, is.Pod, is.Attempt)
+		where, _ := placeOf(after.Name, &is.Failure)
 		c.checkCause(h, before, where, &is.Failure)
 	}
 	return change

@@ -29,7 +29,7 @@ func (c *Checker) checkFaults(h *history, job *v1alpha1.TrainingJob) {
 
 // faultOf returns what truly ended the pod that the incident names; nil if nothing is known of it.
 func (c *Checker) faultOf(h *history, job *v1alpha1.TrainingJob, i *v1alpha1.Incident) *world.Fault {
-	where, named := placeOf(job.Name, i.Pod, i.Attempt)
+	where, named := placeOf(job.Name, &i.Failure)
 	for _, f := range slices.Backward(h.fates[where]) {
 		if named && f.fault != nil {
 			return f.fault

@@ -185,11 +185,10 @@ func (c *Checker) rebirth(pod *corev1.Pod, next place) {
 	h.fates[next] = append(h.fates[next], f)
 }
 
-// placeOf returns which life the pod of that name was in during the attempt: the one that it was created for, or told.
-func placeOf(job, pod string, attempt int32) (p place, named bool) {
-	slot, life, named := parsePodName(job, pod)
-	if life.Attempt < int(attempt) {
-		life = state.Life{Attempt: int(attempt)}
-	}
-	return place{slot, life}, named
+// placeOf returns which life of its pod the failure says that it ended: the one that the pod was created for, or told. named is false for one that the
+// pod of that name cannot have had.
+func placeOf(job string, f *v1alpha1.Failure) (p place, named bool) {
+	slot, first, named := parsePodName(job, f.Pod)
+	life := state.Life{Attempt: int(f.Attempt), Replacement: int(f.Replacement)}
+	return place{slot, life}, named && !life.Before(first)
 }

@@ -92,7 +92,7 @@ func (c *Checker) checkFailed(h *history, before, after *v1alpha1.TrainingJob) {
 
 // isEarned reports whether the pod of a failure truly ended so that the job may fail for that reason. A rule may call any end by another name.
 func (c *Checker) isEarned(h *history, before *v1alpha1.TrainingJob, reason string, f *v1alpha1.Failure) bool {
-	where, named := placeOf(before.Name, f.Pod, f.Attempt)
+	where, named := placeOf(before.Name, f)
 	truly := c.causeOf(h, where, before)
 	byRule := isByRule(before, f) && (truly.loss || truly.exit || truly.fatal)
 	switch reason {

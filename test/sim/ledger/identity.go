@@ -67,8 +67,15 @@ func Meeting(created, other *corev1.Pod) string {
 		return fmt.Sprintf("2 uniqueness: %s was created while %s could run", created.Name, other.Name)
 	case was.Attempt < is.Attempt:
 		return fmt.Sprintf("3 fence: %s was created while %s of an earlier attempt could run", created.Name, other.Name)
-	case restarting:
+	case restarting && !isAlone(other, is):
 		return fmt.Sprintf("3 fence: %s was created while the old process of %s, which restarts in place, could run", created.Name, other.Name)
 	}
 	return ""
+}
+
+// isAlone reports whether the pod, which restarts in place, leaves a life of the same attempt: the other replicas may go on.
+func isAlone(restarting *corev1.Pod, other Life) bool {
+	var from Life
+	from.tell(ToldOf(restarting).From)
+	return from.Attempt == other.Attempt
 }
