@@ -61,7 +61,7 @@ func defaults() *options {
 		excludedNamespaces: []string{metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease},
 		metricsAddress:     ":8443", metricsSecure: true, healthAddress: ":8081",
 		leaseDuration: 15 * time.Second, renewDeadline: 10 * time.Second, retryPeriod: 2 * time.Second,
-		concurrentJobs: 64, watchNodes: true, nodeLostAfter: 15 * time.Second, maxCheckpointWait: 5 * time.Minute, gang: string(v1alpha1.GangNone), logLevel: "info", logFormat: "json",
+		concurrentJobs: 64, watchNodes: true, keepEndedPods: true, nodeLostAfter: 15 * time.Second, maxCheckpointWait: 5 * time.Minute, gang: string(v1alpha1.GangNone), logLevel: "info", logFormat: "json",
 	}
 }
 
@@ -80,7 +80,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.jobMetrics, "job-metrics", o.jobMetrics, "serve metrics of each job in addition: about 20 series a job, with its namespace and name as labels")
 	f.StringVar(&o.healthAddress, "health-probe-bind-address", o.healthAddress, "address of /healthz and /readyz; 0 turns them off")
 	f.IntVar(&o.concurrentJobs, "concurrent-jobs", o.concurrentJobs, "how many jobs are worked on at the same time, 1 to 256; one namespace holds at most half of them")
-	f.BoolVar(&o.keepEndedPods, "keep-ended-pods", o.keepEndedPods, "alpha: restart jobs in place also after exits, in the pods that have ended; needs kubelets of 1.35 or newer, older ones end the pods")
+	f.BoolVar(&o.keepEndedPods, "keep-ended-pods", o.keepEndedPods, "keep the pods of ranks that have ended, so that a restart in place is one for them, too; kubelets before 1.35 end these pods all the same")
 	f.BoolVar(&o.watchNodes, "watch-nodes", o.watchNodes, "notice nodes that are lost and replace their pods at once; false needs no right to read nodes, and waits until Kubernetes evicts")
 	f.DurationVar(&o.nodeLostAfter, "node-lost-after", o.nodeLostAfter, "how long a node may be not ready before its pods count as lost, 1s to 1h")
 	f.DurationVar(&o.maxCheckpointWait, "max-checkpoint-wait", o.maxCheckpointWait,

@@ -27,9 +27,8 @@ type Recovery struct {
 	// +optional
 	MaxHangRestarts *int32 `json:"maxHangRestarts,omitempty"`
 
-	// restartMethod is how a restart of the whole job restarts healthy replicas. InPlace starts the main container again in its pod, which
-	// keeps its node, devices and volumes. A replica whose pod cannot restart gets a new pod. Recreate deletes all pods and creates new
-	// ones. Default: InPlace for PyTorch jobs that are not elastic, JAX and XGBoost, if every template's terminationGracePeriodSeconds
+	// restartMethod is how replicas restart. InPlace starts the main container again in its pod, which keeps its node, devices and volumes,
+	// also if the container has ended. A replica whose pod cannot restart gets a new pod. Recreate deletes all pods and creates new ones. Default: InPlace for PyTorch jobs that are not elastic, JAX and XGBoost, if every template's terminationGracePeriodSeconds
 	// is at most terminationGraceSeconds, because a program that ignores SIGTERM delays the restart for that long. Otherwise Recreate,
 	// and also if the leader's template declares or probes the port at which the ranks meet. May change at any time and counts from
 	// the next attempt or resumption.
@@ -190,7 +189,7 @@ const (
 	DefaultTerminationGraceSeconds int32 = 5
 )
 
-// RestartMethod is how a whole-job restart gives a healthy replica its next life.
+// RestartMethod is how a restart gives a replica its next life.
 // +kubebuilder:validation:Enum=Recreate;InPlace
 type RestartMethod string
 

@@ -141,9 +141,9 @@ func isAlone(s *state.Snapshot, slot state.Slot) bool {
 }
 
 // runsUndisturbed reports whether all containers of the pod run, or the main one has ended behind a closed gate and the others run, and no
-// deletion, disruption or eviction is under way.
+// deletion, disruption or eviction is under way. While its gate is open, the kubelet may have started a process that its status does not show yet.
 func runsUndisturbed(p *state.Pod) bool {
-	runsWhole := p.Phase == corev1.PodRunning && (p.Exit == nil || p.IsKept() && p.Exit.Main) && len(p.SideExits) == 0 && !p.MainSucceeded && !p.Fenced
+	runsWhole := p.Phase == corev1.PodRunning && (p.Exit == nil && !p.Open || p.IsKept() && p.Exit.Main) && len(p.SideExits) == 0 && !p.MainSucceeded && !p.Fenced
 	return runsWhole && p.Deleted.IsZero() && p.Disruption.Reason == "" && p.Rejected.Reason == "" && p.Unhealthy.Reason == ""
 }
 

@@ -54,10 +54,10 @@ func waitsWithEnd(pod *corev1.Pod, c *corev1.ContainerStatus) bool {
 	return isGated(pod) && c.Name == MainContainer(pod) && c.State.Waiting != nil && before != nil && before.ContainerID == c.ContainerID
 }
 
-// isGated reports whether the pod has a gate: not on an API server before 1.35, which drops the rules that keep the pod.
+// isGated reports whether the pod has a gate: not on an API server before 1.35, which drops the policy of the container and the rules that keep the pod.
 func isGated(pod *corev1.Pod) bool {
 	main := MainOf(pod)
-	return pod.Annotations[v1alpha1.AnnotationStartGate] != "" && InPlaceRestart(pod) != "" && main != nil && len(main.RestartPolicyRules) > 0
+	return pod.Annotations[v1alpha1.AnnotationStartGate] != "" && InPlaceRestart(pod) != "" && main != nil && main.RestartPolicy != nil
 }
 
 // endOfContainer returns the end of a container in the pod's present life; nil if it has not ended, or the kubelet starts it again as the template

@@ -12,9 +12,13 @@ import (
 	"github.com/trainingjob/operator/test/sim/builder"
 )
 
-// restarts are the rules of a main container that has a gate.
-var restarts = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestart,
-	ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpNotIn, Values: []int32{0, 2, 126, 127, 128}}}}
+// restartsByRules gives the main container the policy and the rules of one with a gate.
+func restartsByRules(pod *corev1.Pod) {
+	main, never := &pod.Spec.Containers[0], corev1.ContainerRestartPolicyNever
+	main.RestartPolicy = &never
+	main.RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestart,
+		ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpNotIn, Values: []int32{0, 2, 126, 127, 128}}}}
+}
 
 // TestGateOf holds what a kubelet of 1.37 showed of pods behind a gate against what the operator makes of it.
 func TestGateOf(t *testing.T) {
@@ -61,7 +65,7 @@ func TestGateOf(t *testing.T) {
 		pod := builder.Pod(builder.Job("j", builder.Workers(1)), state.Slot{Role: v1alpha1.Worker}, state.Life{}, c.phase)
 		pod.Annotations = map[string]string{v1alpha1.AnnotationInPlaceRestart: c.begins, v1alpha1.AnnotationStartGate: c.gate}
 		pod.Spec.NodeName = "n"
-		pod.Spec.Containers[0].RestartPolicyRules = restarts
+		restartsByRules(pod)
 		if c.phase == corev1.PodFailed {
 			pod.Status.Reason = "DeadlineExceeded"
 		}
@@ -96,7 +100,7 @@ func TestWhatHappensToAPodAfterItsProcessHasEndedExplainsNothing(t *testing.T) {
 	job := builder.Job("j", builder.Workers(1))
 	waits := builder.Edit(func(pod *corev1.Pod) {
 		pod.Annotations = map[string]string{v1alpha1.AnnotationInPlaceRestart: `{"life":"0-0"}`, v1alpha1.AnnotationStartGate: v1alpha1.GateClosed}
-		pod.Spec.Containers[0].RestartPolicyRules = restarts
+		restartsByRules(pod)
 		pod.Status.Phase = corev1.PodRunning
 	})
 	seen := builder.Snapshot(job, builder.Failed("worker", 0, builder.Exit(3), waits))

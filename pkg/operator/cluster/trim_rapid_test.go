@@ -109,6 +109,9 @@ var fullPod = rapid.Custom(func(t *rapid.T) *corev1.Pod {
 	pod.Status.HostIP = rapid.SampledFrom([]string{"", "10.0.0.1", "10.0.0.2"}).Draw(t, "host address")
 	pod.Spec.Volumes = rapid.SliceOfN(volume, 0, 3).Draw(t, "volumes")
 	pod.Annotations[v1alpha1.AnnotationCheckpointRequest] = rapid.SampledFrom([]string{"", "0-1 Suspended"}).Draw(t, "asked")
+	if never := corev1.ContainerRestartPolicyNever; rapid.Bool().Draw(t, "own policy") {
+		pod.Spec.Containers[0].RestartPolicy = &never
+	}
 	for range rapid.IntRange(0, 3).Draw(t, "rules") {
 		pod.Spec.Containers[0].RestartPolicyRules = append(pod.Spec.Containers[0].RestartPolicyRules, rule.Draw(t, "rule"))
 	}

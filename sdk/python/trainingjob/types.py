@@ -192,8 +192,8 @@ class Recovery(TypedDict, total=False):
     that have reported a step. Lost pods and replicas that restart alone do not count. 0 turns it off. Default 3."""
 
     restartMethod: Literal["Recreate", "InPlace"]
-    """restartMethod is how a restart of the whole job restarts healthy replicas. InPlace starts the main container
-    again in its pod, which keeps its node, devices and volumes. A replica whose pod cannot restart gets a new pod.
+    """restartMethod is how replicas restart. InPlace starts the main container again in its pod, which keeps its
+    node, devices and volumes, also if the container has ended. A replica whose pod cannot restart gets a new pod.
     Recreate deletes all pods and creates new ones. Default: InPlace for PyTorch jobs that are not elastic, JAX and
     XGBoost, if every template's terminationGracePeriodSeconds is at most terminationGraceSeconds, because a program
     that ignores SIGTERM delays the restart for that long. Otherwise Recreate, and also if the leader's template
