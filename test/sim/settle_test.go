@@ -50,7 +50,7 @@ func (r *run) isSettled() bool {
 		return false
 	}
 	for _, pod := range r.Pods() {
-		if pod.DeletionTimestamp != nil {
+		if pod.DeletionTimestamp != nil || world.WaitsAtGate(pod) {
 			return false // its kubelet has yet to let it go
 		}
 		if !world.IsOver(pod) && (job.Spec.RunPolicy.CleanPodPolicy != v1alpha1.CleanNone || pod.Status.Phase == corev1.PodPending) {

@@ -111,7 +111,7 @@ func stayOf(pod *corev1.Pod, made Life) Stay {
 		return stay
 	}
 	main := mainStatus(pod)
-	if before := main.LastTerminationState.Terminated; before != nil {
+	if before := main.LastTerminationState.Terminated; before != nil && before.ContainerID != main.ContainerID {
 		stay.Before = before.ContainerID
 	}
 	stay.Main, stay.Process, stay.Image = main.Name, main.ContainerID, byDigest(pod, main)
@@ -126,7 +126,7 @@ func stayOf(pod *corev1.Pod, made Life) Stay {
 		}
 	default:
 		stay.Life, stay.Left = told.From, true
-		if stay.Before != main.ContainerID {
+		if stay.Before != "" {
 			stay.Leaves = []string{stay.Before}
 		}
 	}

@@ -54,7 +54,7 @@ func endOfFirst(pod *corev1.Pod) *corev1.ContainerStateTerminated {
 		return nil
 	}
 	c := &pod.Status.ContainerStatuses[0]
-	end, before := c.State.Terminated, c.LastTerminationState.Terminated
+	end, before := ended(pod, 0), c.LastTerminationState.Terminated
 	isLost := HasGate(pod) && pod.Status.Reason == "DeadlineExceeded" && before != nil && before.ContainerID == c.ContainerID
 	switch {
 	case end != nil && end.ExitCode == 0:
@@ -77,7 +77,7 @@ func startsAgain(pod *corev1.Pod, i int) bool {
 		return false
 	}
 	for _, rule := range pod.Spec.Containers[i].RestartPolicyRules {
-		isNamed := slices.Contains(rule.ExitCodes.Values, pod.Status.ContainerStatuses[i].State.Terminated.ExitCode)
+		isNamed := slices.Contains(rule.ExitCodes.Values, ended(pod, i).ExitCode)
 		if isNamed == (rule.ExitCodes.Operator == corev1.ContainerRestartRuleOnExitCodesOpIn) {
 			return true
 		}
@@ -100,8 +100,8 @@ func (w *World) startAgain(pod *corev1.Pod) {
 	w.say("kubelet: %s starts again in its pod", pod.Name)
 	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
 		for i := range pod.Status.ContainerStatuses {
-			if c := &pod.Status.ContainerStatuses[i]; c.State.Terminated != nil && startsAgain(pod, i) {
-				c.LastTerminationState.Terminated = c.State.Terminated
+			if c := &pod.Status.ContainerStatuses[i]; ended(pod, i) != nil && startsAgain(pod, i) {
+				c.LastTerminationState.Terminated = ended(pod, i)
 				c.LastTerminationState.Terminated.ContainerID = c.ContainerID
 				c.State, c.RestartCount = w.started(pod), c.RestartCount+1
 				w.beginContainer(pod, i)
@@ -126,7 +126,7 @@ func (w *World) exited(pod *corev1.Pod, r report) {
 		goesOn := pod.DeletionTimestamp == nil && w.oneIn(2)
 		for i := range pod.Status.ContainerStatuses {
 			switch c := &pod.Status.ContainerStatuses[i]; {
-			case i == 0 && (c.State.Terminated == nil || startsAgain(pod, 0) && !HasGate(pod)): // else only its side-cars ran on
+			case i == 0 && (ended(pod, 0) == nil || startsAgain(pod, 0) && !HasGate(pod)): // else only its side-cars ran on
 				shown := w.byAgent(pod, r)
 				c.State = w.terminated(pod, shown.code, shown.words)
 				c.State.Terminated.FinishedAt = w.timeOn(pod, r.at)
@@ -222,7 +222,7 @@ func (w *World) Reboot(node string) {
 		w.endedAt[pod.UID] = w.Clock.Now()
 		w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
 			for i := range pod.Status.ContainerStatuses {
-				if c := &pod.Status.ContainerStatuses[i]; c.State.Terminated == nil {
+				if c := &pod.Status.ContainerStatuses[i]; ended(pod, i) == nil {
 					c.State = w.terminated(pod, 255, "")
 					c.State.Terminated.Reason = "Unknown"
 				}

@@ -61,7 +61,8 @@ func callEvicted(pod *corev1.Pod, why string) {
 // isEnding reports whether the pod is called Failed while a container of it is not said to have ended.
 func isEnding(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed && slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
-		return c.State.Terminated == nil && (c.State.Running != nil || c.LastTerminationState.Terminated != nil)
+		before := c.LastTerminationState.Terminated
+		return c.State.Running != nil || c.State.Terminated == nil && before != nil && before.ContainerID != c.ContainerID
 	})
 }
 

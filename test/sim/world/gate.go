@@ -27,9 +27,19 @@ func mayStart(pod *corev1.Pod) bool {
 	return !HasGate(pod) || pod.Annotations[v1alpha1.AnnotationStartGate] == "open"
 }
 
+// ended returns how the i-th container ended, also while its kubelet shows that it waits before it starts it again; nil if it goes on.
+func ended(pod *corev1.Pod, i int) *corev1.ContainerStateTerminated {
+	c := &pod.Status.ContainerStatuses[i]
+	before := c.LastTerminationState.Terminated
+	if i == 0 && HasGate(pod) && c.State.Waiting != nil && before != nil && before.ContainerID == c.ContainerID {
+		return before
+	}
+	return c.State.Terminated
+}
+
 // WaitsAtGate reports whether the first container of the pod has ended and would be started again, were it not for the gate.
 func WaitsAtGate(pod *corev1.Pod) bool {
-	return !IsOver(pod) && HasGate(pod) && len(pod.Status.ContainerStatuses) > 0 && pod.Status.ContainerStatuses[0].State.Terminated != nil && startsAgain(pod, 0)
+	return !IsOver(pod) && HasGate(pod) && len(pod.Status.ContainerStatuses) > 0 && ended(pod, 0) != nil && startsAgain(pod, 0)
 }
 
 // Strayed reports whether the kubelet has started a process by itself in the pod's present life: the first one has ended, and is not the one that the pod
@@ -64,12 +74,24 @@ func (w *World) keep(pod *corev1.Pod) {
 func (w *World) passGate(pod *corev1.Pod) {
 	switch {
 	case hasNoSandbox(pod): // after a reboot
+	case pod.Status.ContainerStatuses[0].State.Waiting == nil && w.oneIn(4):
+		w.backOff(pod)
 	case !mayStart(pod) || w.Deaf[pod.Spec.Hostname] || w.NoImage[pod.Spec.Hostname]: // its image may be collected meanwhile
 	case w.images[pod.UID][0] != pod.Spec.Containers[0].Image:
 		w.restart(pod)
 	case w.Clock.Since(w.endedAt[pod.UID]) >= w.startsAgainAfter(pod):
 		w.startAgain(pod)
 	}
+}
+
+// backOff shows the first container as one that waits.
+func (w *World) backOff(pod *corev1.Pod) {
+	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
+		c := &pod.Status.ContainerStatuses[0]
+		c.LastTerminationState.Terminated = c.State.Terminated
+		c.LastTerminationState.Terminated.ContainerID = c.ContainerID
+		c.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError"}}
+	})
 }
 
 // hasNoSandbox reports whether the pod has lost what its containers run in.
@@ -90,14 +112,14 @@ func (w *World) closeOverdue(pod *corev1.Pod) {
 		pod.Status.Message = "Pod was active on the node longer than the specified deadline"
 		for i := range pod.Status.ContainerStatuses {
 			c := &pod.Status.ContainerStatuses[i]
-			switch end := c.State.Terminated; {
+			switch end := ended(pod, i); {
 			case end == nil:
 				c.State = w.terminated(pod, 137, "")
 			case i == 0:
 				c.LastTerminationState.Terminated = end
 				c.LastTerminationState.Terminated.ContainerID = c.ContainerID
-				c.State.Terminated = &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "ContainerStatusUnknown",
-					Message: "The container could not be located when the pod was terminated"}
+				c.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "ContainerStatusUnknown",
+					Message: "The container could not be located when the pod was terminated"}}
 			}
 		}
 	})

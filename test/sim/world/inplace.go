@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -52,10 +53,7 @@ func (w *World) restart(pod *corev1.Pod) {
 		w.say("kubelet: %s is started again in its pod", pod.Name)
 		w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
 			c := &pod.Status.ContainerStatuses[0]
-			end := c.State.Terminated
-			if end == nil {
-				end = w.terminated(pod, 143, "").Terminated
-			}
+			end := cmp.Or(ended(pod, 0), w.terminated(pod, 143, "").Terminated)
 			isForgotten := c.State.Running != nil && w.nodeTime(pod).Sub(c.State.Running.StartedAt.Time) < 2*time.Second && w.oneIn(4) // it barely ran
 			if !isForgotten || c.LastTerminationState.Terminated == nil {
 				c.LastTerminationState.Terminated = end
