@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -68,7 +69,7 @@ func ofPod(s *state.Snapshot, p *state.Pod) v1alpha1.Failure {
 		}
 	}
 	readTable(&f)
-	f.Message = state.KeepEnd(f.Message)
+	f.Message = explained(&f)
 	return f
 }
 
@@ -110,12 +111,29 @@ func describeRequest(f *v1alpha1.Failure) string {
 // IsOfProgram reports whether the failure is an exit of the program or the failure of its start.
 func IsOfProgram(f *v1alpha1.Failure) bool { return f.ExitCode != nil && !IsLoss(f.Cause) }
 
-// WithMessage returns the sentence, which reports the reaction to the failure, followed by the program's own message.
-func WithMessage(f *v1alpha1.Failure, sentence string) string {
-	if words := LastWords(f); words != "" {
-		return sentence + " Last words: " + state.Quote(words)
-	}
+// How a sentence quotes the line of a program's output that explains its end.
+const (
+	lastWords  = " Last words: "
+	beforeKill = " The last line before the kill: "
+)
+
+// WithoutMessage returns the sentence without what WithMessage has added.
+func WithoutMessage(sentence string) string {
+	sentence, _, _ = strings.Cut(sentence, beforeKill)
+	sentence, _, _ = strings.Cut(sentence, lastWords)
 	return sentence
+}
+
+// WithMessage returns the sentence, which reports the reaction to the failure, followed by the line that explains it.
+func WithMessage(f *v1alpha1.Failure, sentence string) string {
+	switch line := Line(f); {
+	case line == "":
+		return sentence
+	case isKill(f):
+		return sentence + beforeKill + line
+	default:
+		return sentence + lastWords + line
+	}
 }
 
 // IsMisconfiguredCheck reports whether a preflight check ended by its own fault, not by the node's.

@@ -61,7 +61,7 @@ func SlotOf(f *v1alpha1.Failure) state.Slot { return state.Slot{Role: f.Role, In
 func At(s *state.Snapshot, r *state.Replica, cause v1alpha1.Cause, reason, message string) v1alpha1.Failure {
 	f := v1alpha1.Failure{
 		Role: r.Slot.Role, Index: int32(r.Slot.Index), Attempt: int32(r.Life.Attempt), Replacement: int32(r.Life.Replacement),
-		Cause: cause, Reason: reason, Message: state.KeepEnd(message), Time: metav1.NewTime(s.Now),
+		Cause: cause, Reason: reason, Message: state.KeepBeginning(message), Time: metav1.NewTime(s.Now),
 	}
 	if r.Pod != nil {
 		f.Pod, f.Node = r.Pod.Name, r.Pod.Node

@@ -91,7 +91,7 @@ func TestTheMessageIsThatOfTheRank(t *testing.T) {
 	for kind, want := range map[string]string{
 		"kill":         `^\(torchrun: rank 2 ended with exit code -9\)$`,
 		"exit3":        `^\(torchrun: rank 2 ended with exit code 3\)$`,
-		"raise-record": `(?s)^Traceback .*\nValueError: boom of rank 2\n\(torchrun: rank 2 ended with exit code 1\)$`,
+		"raise-record": `(?s)^ValueError: boom of rank 2\nTraceback .*\n\(torchrun: rank 2 ended with exit code 1\)$`,
 	} {
 		found := twoPods(t, kind, 2, 0)
 		if f := &found[0].Failure; !regexp.MustCompile(want).MatchString(f.Message) || *f.ExitCode != 1 {

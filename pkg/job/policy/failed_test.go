@@ -89,7 +89,7 @@ func TestTheMessageShowsTheFailureAndWhatFollows(t *testing.T) {
 		want string
 	}{
 		{job(pytorch), seen(oom),
-			"worker-1 on node-worker-1 exited with code 137 (OOMKilled): the whole job restarts as attempt 1, 1 more follow, restart 1 of 3. Last words: killed"},
+			"worker-1 on node-worker-1 exited with code 137 (OOMKilled): the whole job restarts as attempt 1, 1 more follow, restart 1 of 3. The last line before the kill: killed"},
 		{job(pytorch), seen(builder.Gone("worker", 0)),
 			"worker-0 was lost (Vanished: its pod is gone without a trace): the whole job restarts as attempt 1, 1 more follow, not charged."},
 		{job(pytorch), seen(builder.Gone("worker", 0), builder.Failed("worker", 1, builder.Exit(42), builder.At(10*second))),
@@ -101,7 +101,7 @@ func TestTheMessageShowsTheFailureAndWhatFollows(t *testing.T) {
 		{job(), seen(exit(0, 1), exit(1, 1)), "worker-0 on node-worker-0 exited with code 1 (Error), and 1 more did in the same second: " +
 			"this replica is replaced, and 1 more with it, restart 1 of 10."},
 		{job(builder.Charged(v1alpha1.BudgetOOMRestarts, 0, 0, 0)), seen(oom),
-			"worker-1 on node-worker-1 exited with code 137 (OOMKilled) and recovery.maxOOMRestarts (3) is used up. Last words: killed"},
+			"worker-1 on node-worker-1 exited with code 137 (OOMKilled) and recovery.maxOOMRestarts (3) is used up. The last line before the kill: killed"},
 		{job(builder.Rules(rule{ExitCodes: []int32{9}, Cause: v1alpha1.CauseOOM}, rule{Name: "bad-code", ExitCodes: []int32{3}, Cause: v1alpha1.CauseFatal})),
 			seen(exit(1, 3)), "worker-1 on node-worker-1 exited with code 3 (Error), and recovery.rules[1] (bad-code) fails the job."},
 		{job(), seen(exit(1, 127)), "worker-1 on node-worker-1 exited with code 127 (Error), which is permanent under restartPolicy OnFailure."},

@@ -108,7 +108,7 @@ func leaveNode(f *v1alpha1.Failure) {
 }
 
 // words returns a text whose lines are printable, and at most so many bytes of it.
-func words(text string, limit int) string { return printableLines(Cut(printableLines(text), limit)) }
+func words(text string, limit int) string { return PrintableLines(Cut(PrintableLines(text), limit)) }
 
 // Carried returns the carried status that the job begins with, as JSON. It is empty if the job has begun, and if MultiKueue has not made the
 // job: a user may write the annotation to any job. A text that is too long is cut behind the limit.

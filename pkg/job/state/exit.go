@@ -68,7 +68,7 @@ func failedInit(pod *corev1.Pod) *Exit {
 
 func exitOf(container string, end *corev1.ContainerStateTerminated) Exit {
 	why := trouble(end.Reason, "", end.FinishedAt.Time)
-	words := strings.TrimSpace(why.Message + " " + printableLines(Cut(end.Message, MaxMessage)))
+	words := strings.TrimSpace(why.Message + " " + PrintableLines(Cut(end.Message, MaxMessage)))
 	return Exit{Container: container, Code: end.ExitCode, Reason: why.Reason, Message: words, Time: why.Time}
 }
 

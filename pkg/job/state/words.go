@@ -34,12 +34,16 @@ const maxKept = 1024
 // KeepBeginning returns the beginning of a message, as much as a status holds.
 func KeepBeginning(message string) string { return Cut(message, maxKept) }
 
-// KeepEnd returns the end of a message, where programs print their error, as much as a status holds.
-func KeepEnd(message string) string {
-	if len(message) <= maxKept {
-		return message
+// KeepEnd returns the last lines of a text, up to limit bytes; if the last one has more, its end.
+func KeepEnd(text string, limit int) string {
+	if len(text) <= limit {
+		return text
 	}
-	return strings.ToValidUTF8(message[len(message)-maxKept:], "") // it may begin within a character
+	end := text[len(text)-limit:]
+	if _, whole, isCut := strings.Cut(end, "\n"); isCut && text[len(text)-limit-1] != '\n' {
+		return whole
+	}
+	return strings.ToValidUTF8(end, "") // it may begin within a character
 }
 
 // aReason is what the API server takes for a condition's reason.
@@ -70,11 +74,15 @@ func Printable(text string) string {
 	}, text), ""))
 }
 
-// printableLines returns the lines of a text as Printable returns each, without empty ones.
-func printableLines(text string) string {
+// ofTerminal matches what sets colours and moves the cursor of a terminal, and what the rest of its line overwrites there.
+var ofTerminal = regexp.MustCompile(`\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(\x07|\x1b\\)|\x1b[@-Z\\-_]`)
+
+// PrintableLines returns the lines of a text as a terminal shows them and Printable returns each, without empty ones.
+func PrintableLines(text string) string {
 	var lines []string
-	for line := range strings.Lines(text) {
-		if line = Printable(line); line != "" {
+	for line := range strings.Lines(ofTerminal.ReplaceAllString(text, "")) {
+		line = strings.TrimRight(line, "\r\n")
+		if line = Printable(line[strings.LastIndexByte(line, '\r')+1:]); line != "" {
 			lines = append(lines, line)
 		}
 	}
