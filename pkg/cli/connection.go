@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +22,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/advice"
+	"github.com/trainingjob/operator/pkg/cli/logs"
 	"github.com/trainingjob/operator/pkg/cli/nearest"
 	"github.com/trainingjob/operator/pkg/cli/story"
 	"github.com/trainingjob/operator/pkg/job/state"
@@ -41,6 +44,12 @@ type connection struct {
 	// skipped returns the objects that the answers so far had and that cannot be decoded.
 	skipped func() []sieve.Skipped
 }
+
+// What readEnds reads of each log at most, and how long it takes for all.
+const (
+	endLines, endBytes = 400, 4 << 20
+	endsWithin         = 5 * time.Second
+)
 
 // defaultHost is the cluster of client-go without a configuration.
 const defaultHost = "localhost:8080"
@@ -172,7 +181,29 @@ func (c *connection) view(ctx context.Context, t *tool, job *v1alpha1.TrainingJo
 		v.PodEvents, _ = c.eventsAbout(ctx, pod) // the job's Events were readable just now
 	}
 	c.addServed(ctx, v)
+	c.readEnds(ctx, v)
 	return v, nil
+}
+
+// readEnds reads the logs of programs whose ends the statuses of their pods do not explain. A user who may not read them goes without.
+func (c *connection) readEnds(ctx context.Context, v *story.View) {
+	ctx, cancel := context.WithTimeout(ctx, endsWithin)
+	defer cancel()
+	reader := &podLogs{open: c.log, namespace: v.Job.Namespace}
+	for _, end := range v.Unexplained() {
+		log, err := reader.Open(ctx, end.Pod, end.Container, logs.Options{Previous: end.Previous, Tail: endLines})
+		if err != nil {
+			continue
+		}
+		timed, _ := io.ReadAll(io.LimitReader(log, endBytes)) // what was read before an error counts
+		_ = log.Close()
+		var text strings.Builder
+		for line := range strings.Lines(string(timed)) {
+			_, line, _ = strings.Cut(line, " ")
+			text.WriteString(line)
+		}
+		v.Explain(end, text.String())
+	}
 }
 
 // eventsAbout returns the Events about an object.

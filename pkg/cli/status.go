@@ -58,6 +58,7 @@ each change. Its exit status is then the job's: 0 for success.`,
 				return err
 			}
 			v := &story.View{Job: c.asQueued(cmd.Context(), job), Pods: pods, Local: t.local, Now: t.now()}
+			c.readEnds(cmd.Context(), v)
 			text, err := t.statusText(v, o)
 			fmt.Fprint(t.Out, text)
 			return err

@@ -40,7 +40,8 @@ type Failure struct {
 	// reason as Kubernetes reports it: Error, OOMKilled, Evicted, NodeLost, ...
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// message is the end of the container's termination message. For a hang it shows where the ranks were.
+	// message is the line of the container's termination message that explains the end, and then the end of its other lines. After
+	// SIGKILL it begins with the last line. For a hang it shows where the ranks were.
 	// +optional
 	Message string `json:"message,omitempty"`
 	// alike counts the other replicas that failed in the same second in the same way, with last words that do not distinguish them.

@@ -19,6 +19,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name=Attempt,type=integer,JSONPath=.status.attempt,priority=1
 // +kubebuilder:printcolumn:name=Step,type=integer,JSONPath=.status.progress.step,priority=1
 // +kubebuilder:printcolumn:name=Checkpoint,type=string,JSONPath=.status.progress.checkpoint,priority=1
+// +kubebuilder:printcolumn:name="Last Failure",type=string,JSONPath=.status.lastFailure.message,priority=1
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name becomes the name of a Service and part of host names: write lower-case letters, digits and '-', beginning with a letter"
 // +kubebuilder:validation:XValidation:rule="self.spec.replicaSpecs.all(r, size(self.metadata.name) + size(r) + 2 + size(string(r == 'Worker' && has(self.spec.elastic) ? self.spec.elastic.maxReplicas : self.spec.replicaSpecs[r].replicas)) <= 63)",message="metadata.name is too long: each replica gets the host name <name>-<role>-<index>, which must fit the 63 characters of a DNS label; write a shorter name"
 // +kubebuilder:validation:XValidation:rule="self.spec.framework != 'MPI' || !('Worker' in self.spec.replicaSpecs) || self.spec.replicaSpecs['Worker'].replicas * (4 * size(self.metadata.name) + 48) <= 250000",message="an MPI launcher gets its list of hosts as annotations, which cannot hold that many workers: write fewer replicas, each with more mpi.slotsPerWorker, or a shorter metadata.name"

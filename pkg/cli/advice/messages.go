@@ -92,20 +92,46 @@ var ofScheduler = []message{
 	on(`scheduling gates`, do(Get, "pod $place $pod -o jsonpath='{.spec.schedulingGates}'", "Ask who set schedulingGates on the pod, because it waits until they are removed: $do")),
 }
 
+// ofPrograms are for the line of a program's log that explains its end. Sources: PyTorch's c10, NCCL, XLA, TensorFlow, Paddle and the CUDA runtime.
+var ofPrograms = []message{
+	on(`CUDA out of memory|RESOURCE_EXHAUSTED|OOM when allocating|Out of memory error on GPU`, say("The memory of the GPU is full. Use smaller batches, checkpoint activations or shard more. If other processes use this GPU, see who shares it.")),
+	on(`device-side assert`, say("A kernel got a value out of range, such as a label that is not below the number of classes. To see the call, run it once with CUDA_LAUNCH_BLOCKING=1 or on a CPU.")),
+	on(`illegal memory access|misaligned address`, say("A kernel accessed invalid memory. To see which, run it once with CUDA_LAUNCH_BLOCKING=1. If it fails on one node only, ask an administrator to check the node's kernel log for Xid errors.")),
+	on(`Duplicate GPU detected`, say("Two ranks use one GPU. Call torch.cuda.set_device() with LOCAL_RANK, and request a GPU for each rank of a pod in resources.limits.")),
+	on(`watchdog.*time-?out|collective operation time-?out`, do(Logs, "--attempt $attempt --tail 20", "A rank did not join a collective in time. See what each did last: $do."), say("If all were at work, raise the timeout of init_process_group.")),
+	on(`driver version is insufficient|driver on your system is too old`, say("The image needs a newer driver than node $node has. Use an image with an older CUDA, or ask an administrator for a newer driver.")),
+	on(`no kernel image is available|unsupported toolchain|lib(cu|nccl)[a-z]*\.so\S* ?: cannot open`, say("The image was not built for this GPU, or lacks a library of CUDA. Use a build of the framework for the GPU and for the CUDA of the image.")),
+	on(`No CUDA GPUs are available|no CUDA-capable device|No supported gpu backend|Found no NVIDIA driver`, say("The container has no GPU. Request one in resources.limits, and use an image with CUDA."), changeTemplate),
+	on(`Bus error|/dev/shm|shared memory`, say("The shared memory is full: /dev/shm has 64 MiB. Mount an emptyDir of medium Memory there, or use fewer loader processes."), changeTemplate),
+	on(`EADDRINUSE|address already in use`, say("Another process of the pod uses the port; with hostNetwork, one of its node. Start one server for each pod, or use another port.")),
+}
+
+// AnsweringProgram returns what to do about the line of a program's log that explains its end; nil if it is not known.
+func AnsweringProgram(line string) Advice {
+	return answer(ofPrograms, line)
+}
+
 // Answering returns what to do about the texts, in their order.
 func Answering(texts ...string) []Advice {
 	var list []Advice
 	for _, text := range texts {
-		for _, m := range messages {
-			if found := m.pattern.FindStringSubmatch(text); found != nil {
-				answer := slices.Clone(m.advice)
-				for i := range answer {
-					answer[i].found = append(found, "")[1]
-				}
-				list = append(list, answer)
-				break
-			}
+		if known := answer(messages, text); known != nil {
+			list = append(list, known)
 		}
 	}
 	return list
+}
+
+// answer returns what the first message that matches the text advises; nil if none does.
+func answer(table []message, text string) Advice {
+	for _, m := range table {
+		if found := m.pattern.FindStringSubmatch(text); found != nil {
+			advice := slices.Clone(m.advice)
+			for i := range advice {
+				advice[i].found = append(found, "")[1]
+			}
+			return advice
+		}
+	}
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/story"
+	"github.com/trainingjob/operator/pkg/job/failure"
 	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/pkg/operator/journal"
 )
@@ -107,6 +108,11 @@ func Make(v *story.View, lines []journal.Line) Report {
 		r.RunningTimeRatio = &ratio
 	}
 	r.Incidents = incidents(status, lines)
+	for i := range r.Incidents {
+		if line, f := v.Line(&r.Incidents[i].Failure), &r.Incidents[i].Failure; line != failure.Line(f) {
+			f.Message = line + "\n" + f.Message
+		}
+	}
 	if n := status.Restarts - int32(len(r.Incidents)); n > 0 {
 		r.Untold = n
 	}

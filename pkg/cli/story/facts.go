@@ -24,10 +24,7 @@ func failureFacts(v *View) []string {
 		return nil
 	}
 	facts := []string{fmt.Sprintf("Last failure: %s, in attempt %d, at %s (%s ago).", WhatBroke(f), f.Attempt, v.clock(f.Time.Time), v.ago(f.Time.Time))}
-	if message := Message(f); message != "" {
-		title := map[bool]string{true: "Last words", false: "Message"}[failure.LastWords(f) != ""]
-		facts = append(facts, fmt.Sprintf("%s: %q", title, state.Printable(message)))
-	}
+	facts = append(facts, wordFacts(v, f, sentence(v))...)
 	if f.Alike > 0 {
 		facts = append(facts, Count(f.Alike, "more replica")+" broke in the same second in the same way: which was first is not known.")
 	}
@@ -57,15 +54,15 @@ func kubeletFacts(v *View) []string {
 // mostBeside is how many replicas that ended beside the failed one a fact names.
 const mostBeside = 8
 
-// endedBeside names the replicas that ended by themselves with the failed one, and whose pods are still there. Each is followed by its last words, if it left any.
+// endedBeside names the replicas that ended by themselves with the failed one, and whose pods are still there. Each is followed by the line that explains its end, if it left any.
 func endedBeside(v *View, f *v1alpha1.Failure) []string {
 	var names []string
 	pods := v.Observed().Pods
 	for i := range pods {
 		if p := &pods[i]; failure.EndedBeside(f, p) {
 			name := p.Slot.String()
-			if p.Exit.Message != "" {
-				name += fmt.Sprintf(" (%q)", lastWords(state.Printable(p.Exit.Message)))
+			if line := v.lineOf(p); line != "" {
+				name += fmt.Sprintf(" (%q)", Cut(line, 120))
 			}
 			names = append(names, name)
 		}
@@ -75,9 +72,6 @@ func endedBeside(v *View, f *v1alpha1.Failure) []string {
 	}
 	return names
 }
-
-// lastWords returns the end of a program's message.
-func lastWords(text string) string { return strings.ToValidUTF8(text[max(0, len(text)-120):], "") }
 
 // Message returns the last words of the program when it failed, or else the kubelet or controller that ended it; empty for what is no failure.
 func Message(f *v1alpha1.Failure) string {
@@ -208,11 +202,14 @@ func nodeFacts(v *View) []string {
 	return facts
 }
 
-// eventFacts repeat the latest warnings that the status does not have.
+// eventFacts repeat the latest warnings that the status does not have, without the line that another fact has.
 func eventFacts(v *View) []string {
 	var facts []string
 	for _, e := range v.warnings(3) {
-		if e.Message != v.Job.Status.Message {
+		if f := v.Job.Status.LastFailure; f != nil && failure.Line(f) != "" && strings.HasSuffix(e.Message, state.Printable(failure.Line(f))) {
+			e.Message = failure.WithoutMessage(e.Message)
+		}
+		if message := v.Job.Status.Message; e.Message == "" || !strings.Contains(message, strings.TrimPrefix(e.Message, v.Job.Status.Reason+": ")) {
 			facts = append(facts, fmt.Sprintf("Event %s, %s ago: %s", e.Reason, v.ago(Seen(&e)), e.Message))
 		}
 	}

@@ -162,3 +162,29 @@ func expectFirst(t *testing.T, m said, v *story.View) {
 		}
 	}
 }
+
+// The ends of programs, and a part of the next step.
+func TestTheCommonFailuresOfGPUsHaveANextStep(t *testing.T) {
+	for line, want := range map[string]string{
+		"torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.":                                 "Use smaller batches",
+		"jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 17179869184": "Use smaller batches",
+		"RuntimeError: CUDA error: device-side assert triggered":                                                       "not below the number of classes",
+		"RuntimeError: CUDA error: an illegal memory access was encountered":                                           "CUDA_LAUNCH_BLOCKING=1",
+		"Last error: Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 4000":                              "torch.cuda.set_device()",
+		"[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=42)":                                   "kubectl tj logs -n team-a mnist --attempt 0 --tail 20",
+		"RuntimeError: CUDA error: CUDA driver version is insufficient for CUDA runtime version":                       "newer driver than node gpu-7 has",
+		"RuntimeError: CUDA error: no kernel image is available for execution on the device":                           "was not built for this GPU",
+		"ImportError: libcudnn.so.9: cannot open shared object file: No such file or directory":                        "lacks a library of CUDA",
+		"RuntimeError: No CUDA GPUs are available":                                                                     "Request one in resources.limits",
+		"RuntimeError: DataLoader worker (pid 123) is killed by signal: Bus error. It is possible that":                "emptyDir of medium Memory",
+		"DistNetworkError: port: 29500, code: -98, name: EADDRINUSE, message: address already in use":                  "uses the port",
+	} {
+		f := failure(v1alpha1.CauseRetryable, "Error", 1, 1)
+		job := builder.Job("mnist", builder.Workers(3), builder.StartedAt(0), phase(v1alpha1.PhaseFailed, v1alpha1.ReasonMaxRestartsExceeded, "worker-1 failed."),
+			builder.Condition(v1alpha1.ConditionFailed, true, v1alpha1.ReasonMaxRestartsExceeded, 0), lastFailure(f, line))
+		e, err := story.Why(view(job))
+		if text := strings.Join(e.Next, "\n"); err != nil || !strings.Contains(text, want) {
+			t.Errorf("%s: %v, %q, want %q", line, err, text, want)
+		}
+	}
+}

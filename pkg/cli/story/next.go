@@ -163,6 +163,8 @@ func afterFailure(v *View) []advice.Advice {
 		return []advice.Advice{advice.PodDeadline}
 	case failure.MayBeKubelets(&v.Job.Spec, f):
 		return append(list, advice.Kubelets, advice.ReadLog)
+	case failure.LastWords(f) != "" && advice.AnsweringProgram(v.Line(f)) != nil:
+		return append(list, advice.AnsweringProgram(v.Line(f)), advice.ReadLog)
 	case len(byReason) > 0:
 		return append(list, byReason...)
 	case advice.Causes[f.Cause] != nil:

@@ -1,7 +1,6 @@
 package story
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -45,7 +44,7 @@ func Replicas(v *View, most int) ([]Line, error) {
 func lineOf(v *View, s *state.Snapshot, r *state.Replica) Line {
 	line := Line{
 		Ranks: strconv.Itoa(state.Rank(&v.Job.Spec, r.Slot)), Names: r.Slot.String(), State: r.State.String(),
-		Replaced: r.Life.Replacement, Why: state.Printable(why(s, r)),
+		Replaced: r.Life.Replacement, Why: state.Printable(why(v, s, r)),
 	}
 	if r.State == state.Missing && v.Job.Spec.IsSuspended() {
 		line.State = "Suspended"
@@ -60,7 +59,7 @@ func lineOf(v *View, s *state.Snapshot, r *state.Replica) Line {
 }
 
 // why returns what a replica waits for or how it ended.
-func why(s *state.Snapshot, r *state.Replica) string {
+func why(v *View, s *state.Snapshot, r *state.Replica) string {
 	if at := s.NextStart(r.Slot); r.Pod == nil && s.Now.Before(at) {
 		return "created again at " + at.UTC().Format("15:04:05 UTC")
 	}
@@ -70,7 +69,7 @@ func why(s *state.Snapshot, r *state.Replica) string {
 	case !p.Deleted.IsZero():
 		return "ending"
 	case p.Exit != nil:
-		return strings.TrimSpace(fmt.Sprintf("exit code %d %s", p.Exit.Code, cmp.Or(p.Exit.Message, p.Exit.Reason)))
+		return v.ended(p)
 	case p.Rejected.Reason != "":
 		return p.Rejected.Reason + ": " + p.Rejected.Message
 	case r.State == state.Running && !p.Ready:

@@ -30,6 +30,8 @@ type View struct {
 	// IsStopped is whether a local run was stopped before the job had finished.
 	IsStopped bool
 	Now       time.Time
+	// lines are the lines that explain the ends of programs, by pod, from logs.
+	lines map[string]string
 }
 
 // reader returns whom advice about the job is for.

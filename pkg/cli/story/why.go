@@ -17,6 +17,8 @@ type Explanation struct {
 	Sentence string
 	// Facts are what it rests on, the most telling first.
 	Facts []string
+	// Output has the last lines of the failed program, without the one that explains its end.
+	Output []string
 	// Next is what to do now, best first.
 	Next []string
 }
@@ -26,6 +28,9 @@ func (e Explanation) String() string {
 	text := e.Sentence + "\n"
 	if len(e.Facts) > 0 {
 		text += "\nFacts:\n  - " + strings.Join(e.Facts, "\n  - ") + "\n"
+	}
+	if len(e.Output) > 0 {
+		text += "\nThe end of its output:\n    " + strings.Join(e.Output, "\n    ") + "\n"
 	}
 	if len(e.Next) > 0 {
 		text += "\nNext:\n  - " + strings.Join(e.Next, "\n  - ") + "\n"
@@ -41,7 +46,7 @@ func Why(v *View) (Explanation, error) {
 		return Explanation{}, err
 	}
 	facts := slices.Concat(failureFacts(v), kubeletFacts(v), replicaFacts(s), waitFacts(v, s), budgetFacts(v), nodeFacts(v), eventFacts(v))
-	return Explanation{Sentence: state.Printable(sentence(v)), Facts: printable(facts), Next: printable(next(v, s))}, nil
+	return Explanation{Sentence: state.Printable(sentence(v)), Facts: printable(facts), Output: output(v.Job.Status.LastFailure), Next: printable(next(v, s))}, nil
 }
 
 func printable(lines []string) []string {
@@ -87,6 +92,9 @@ func sentence(v *View) string {
 	}
 	if job.Status.Message == "" {
 		return text + "."
+	}
+	if f := job.Status.LastFailure; f != nil && job.Status.Phase == v1alpha1.PhaseFailed && v.Line(f) != failure.Line(f) {
+		return text + ": " + failure.WithoutMessage(job.Status.Message) + " In its log: " + v.Line(f)
 	}
 	return text + ": " + job.Status.Message
 }

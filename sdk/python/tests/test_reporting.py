@@ -78,6 +78,10 @@ class LastWords(unittest.TestCase):
         words, printed = self.left("open(reporting.TERMINATION_LOG, 'w').close()")
         self.assertEqual(words, printed)
 
+    def test_a_kubelet_finds_the_line_of_a_long_error(self):
+        words, _ = self.left("open(reporting.TERMINATION_LOG, 'w').close()", error="out of memory" + "\nBuffer 1: 16.00GiB" * 1000)
+        self.assertIn("\nValueError: out of memory\n", words.encode()[-4096:].decode(errors="replace"))  # what a kubelet takes
+
     def test_what_no_file_can_hold_is_escaped(self):
         words, _ = self.left("open(reporting.TERMINATION_LOG, 'w').close()", error="shard \udc80")
         self.assertIn("ValueError: shard \\udc80", words)

@@ -24,7 +24,8 @@ MAX_METRICS = 8
 MAX_NAME = 63
 MAX_STACKS = 60_000  # bytes of a page of stacks, which the operator reads up to 64 KiB
 
-TERMINATION_LOG = "/dev/termination-log"  # from where the kubelet takes up to 4,096 bytes as the last words of a container
+TERMINATION_LOG = "/dev/termination-log"  # from where the kubelet takes the last 4,096 bytes as the last words of a container
+MAX_LAST_WORDS = 4_096
 
 OTHERS_WITHIN = 0.7  # seconds that the other ranks of a pod have to show their stacks
 
@@ -114,6 +115,8 @@ def _write_last_words(error: BaseException, stack: str) -> None:
         text = json.dumps({"message": {"message": f"{type(error).__name__}: {error}", "extraInfo": extra}})
     elif os.path.exists(TERMINATION_LOG):
         path, text = TERMINATION_LOG, stack
+        if len(stack.encode(errors="replace")) > MAX_LAST_WORDS:  # the kubelet takes the end, and the error itself may be long
+            text = stack[-MAX_LAST_WORDS // 4:] + "\n" + f"{type(error).__name__}: {error}"[:500]
     else:
         return
     with open(path, "a+", encoding="utf-8", errors="backslashreplace") as file:

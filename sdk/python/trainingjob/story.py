@@ -113,7 +113,7 @@ def _failure(job: TrainingJob) -> Iterator[str]:
     if failure:
         yield f"Last failure: {what_broke(failure)}, in attempt {failure.get('attempt', 0)}, at {failure.get('time')}."
         if failure.get("message"):
-            yield f"Last words: {failure.get('message')!r}"
+            yield f"Last words: {failure['message'].splitlines()[0]!r}"
 
 
 def _waiting(job: TrainingJob, found: List[pods.Pod]) -> Iterator[str]:

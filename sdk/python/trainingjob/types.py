@@ -528,7 +528,8 @@ class Incident(IncidentRequired, total=False):
     whole job and end within 10 s are one incident."""
 
     message: str
-    """message is the end of the container's termination message. For a hang it shows where the ranks were."""
+    """message is the line of the container's termination message that explains the end, and then the end of its
+    other lines. After SIGKILL it begins with the last line. For a hang it shows where the ranks were."""
 
     node: str
     """node of the pod."""
@@ -582,7 +583,8 @@ class Failure(FailureRequired, total=False):
     """exitCode of that container; absent if none ended. A code above 128 means a signal: 137 is signal 9."""
 
     message: str
-    """message is the end of the container's termination message. For a hang it shows where the ranks were."""
+    """message is the line of the container's termination message that explains the end, and then the end of its
+    other lines. After SIGKILL it begins with the last line. For a hang it shows where the ranks were."""
 
     node: str
     """node of the pod."""

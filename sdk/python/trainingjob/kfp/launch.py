@@ -143,7 +143,7 @@ def _told(error: JobFailed) -> JobFailed:
     """Returns the error with the replica, the exit code and the last words in its sentence."""
     code = f" with exit code {error.exit_code}" if error.exit_code is not None else ""
     who = f" Replica {error.replica} broke last{code}." if error.replica else ""
-    said = f" Last words: {error.last_words}" if error.last_words else ""
+    said = f" Last words: {error.last_words.splitlines()[0]}" if error.last_words else ""
     return JobFailed(error.reason, f"{error.message}{who}{said}", error.last_failure, error.last_words)
 
 
