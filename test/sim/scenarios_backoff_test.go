@@ -36,6 +36,23 @@ var rows = []scenario{
 			})
 			r.succeed("worker-0")
 		}},
+	// A bug ends each attempt at the same line, on two nodes: the fourth such crash fails the job, and no node stays blamed.
+	{name: "the_same_crash_again_and_again", job: []builder.JobOption{pytorch, builder.Workers(2), builder.BackOff(1, 1)}, want: failed(v1alpha1.ReasonNoProgress, 3, 3, 3), every: 3,
+		before: func(r *run) { r.DeleteNode("node-2") }, // so that one of two nodes sees two crashes
+		play: func(r *run) {
+			for i := range int32(4) {
+				r.until("the attempt runs", func() bool { return r.Job().Status.Attempt == i })
+				r.running()
+				if list := r.Job().Status.AvoidedNodes; i == 3 && len(list) == 0 {
+					r.check.Violate("22 blame is true: no node is avoided after three crashes on two nodes")
+				}
+				r.Exit(r.pod("worker-1"), 1, "Traceback (most recent call last):\n  File \"/train.py\", line 9, in main\nValueError: batch 17 is empty\nwandb: done")
+			}
+			r.phase(v1alpha1.PhaseFailed)
+			if list := r.Job().Status.AvoidedNodes; len(list) > 0 {
+				r.check.Violate("22 blame is true: the job avoids %+v for a bug of its program", list)
+			}
+		}},
 	{name: "a_crash_loop_that_a_rule_calls_a_loss", job: []builder.JobOption{builder.Workers(2), builder.BackOff(0, 300), calledLoss},
 		want: leaderSucceeded(0, 8, 0), every: 23,
 		play: func(r *run) {

@@ -108,6 +108,7 @@ var drawsOfJobs = []draw[func(*unkind) builder.JobOption]{
 		return builder.Recovery(func(r *v1alpha1.Recovery) {
 			r.MaxRestarts, r.MaxOOMRestarts, r.MaxHangRestarts = u.seconds(0, 4), u.seconds(0, 2), u.seconds(0, 2)
 			r.NoProgressLimit = u.seconds(0, 3)
+			r.SameCrashLimit = r.NoProgressLimit
 		})
 	}},
 	{"windows", func(u *unkind) builder.JobOption {

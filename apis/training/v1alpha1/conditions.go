@@ -107,7 +107,8 @@ const (
 	ReasonFatalExit = "FatalExit"
 	// ReasonMaxRestartsExceeded: one more failure than recovery.maxRestarts, maxOOMRestarts or maxHangRestarts allows.
 	ReasonMaxRestartsExceeded = "MaxRestartsExceeded"
-	// ReasonNoProgress: one more charged restart of the whole job without a newer step than recovery.noProgressLimit allows.
+	// ReasonNoProgress: one more charged restart of the whole job without a newer step than recovery.noProgressLimit allows, or one more
+	// of the same crash than recovery.sameCrashLimit allows.
 	ReasonNoProgress = "NoProgress"
 	// ReasonSchedulingTimeout: not every pod had a node within scheduling.timeoutSeconds.
 	ReasonSchedulingTimeout = "SchedulingTimeout"

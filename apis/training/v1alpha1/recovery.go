@@ -51,6 +51,16 @@ type Recovery struct {
 	// +optional
 	NoProgressLimit *int32 `json:"noProgressLimit,omitempty"`
 
+	// sameCrashLimit is the number of charged restarts in a row after the same crash: the same replica exited with the same code, and
+	// the same line of its own explains it. One more such crash fails the job, and its nodes are no longer avoided for them. In a row
+	// are restarts with less than 10 minutes of running between them, and without a newer step if the job reports steps. Signals, lack
+	// of memory, lost peers and failed input or output do not count. 0 turns it off. Default 3.
+	// +kubebuilder:default=3
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10
+	// +optional
+	SameCrashLimit *int32 `json:"sameCrashLimit,omitempty"`
+
 	// incidentWindowSeconds is how much later than a failure its true cause may show. A node that turns out to be lost within that time
 	// becomes the cause, and a charge is refunded. Default 60.
 	// +kubebuilder:default=60
@@ -182,6 +192,7 @@ const (
 	DefaultMaxHangRestarts         int32 = 5
 	DefaultWindowSeconds           int32 = 86400
 	DefaultNoProgressLimit         int32 = 3
+	DefaultSameCrashLimit          int32 = 3
 	DefaultIncidentWindowSeconds   int32 = 60
 	DefaultAvoidNodesSeconds       int32 = 86400
 	DefaultBackoffSeconds          int32 = 5

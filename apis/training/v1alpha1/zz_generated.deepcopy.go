@@ -331,6 +331,11 @@ func (in *Recovery) DeepCopyInto(out *Recovery) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.SameCrashLimit != nil {
+		in, out := &in.SameCrashLimit, &out.SameCrashLimit
+		*out = new(int32)
+		**out = **in
+	}
 	if in.IncidentWindowSeconds != nil {
 		in, out := &in.IncidentWindowSeconds, &out.IncidentWindowSeconds
 		*out = new(int32)

@@ -23,7 +23,7 @@ func nextAccounts(s *state.Snapshot, ruling *Ruling, amendments []failure.Amendm
 	if joinsOnly := len(ruling.Restarts) > len(begun) && len(begun) == 0; ruling.Failure != nil && failure.IsFailure(ruling.Failure.Cause) && !joinsOnly {
 		a.LastFailure = ruling.Failure
 	}
-	if len(amendments) == 0 && len(ruling.Restarts) == 0 {
+	if ruling.Reason != v1alpha1.ReasonNoProgress && len(amendments) == 0 && len(ruling.Restarts) == 0 {
 		return a
 	}
 	for i := range a.Incidents {
@@ -41,8 +41,22 @@ func nextAccounts(s *state.Snapshot, ruling *Ruling, amendments []failure.Amendm
 		a.Incidents = slices.Insert(a.Incidents, 0, begun[i].Incident)
 		a.Incidents = a.Incidents[:min(len(a.Incidents), v1alpha1.MaxIncidents)]
 	}
-	a.NodeFailures, a.AvoidedNodes = nodes.Blamed(s, a.Incidents, amendments)
+	blamed, takenBack := acquitted(a.Incidents, ruling)
+	a.NodeFailures, a.AvoidedNodes = nodes.Blamed(s, blamed, append(takenBack, amendments...))
 	return a
+}
+
+// acquitted returns the incidents for which nodes may be blamed, and of the other ones that the blame is taken back: no node causes the crash that fails
+// the job as one too many of its kind.
+func acquitted(incidents []v1alpha1.Incident, ruling *Ruling) (blamed []v1alpha1.Incident, takenBack []failure.Amendment) {
+	for i := range incidents {
+		if ruling.Reason == v1alpha1.ReasonNoProgress && failure.IsSameCrash(&incidents[i].Failure, ruling.Failure) {
+			takenBack = append(takenBack, failure.Amendment{Was: incidents[i]})
+		} else {
+			blamed = append(blamed, incidents[i])
+		}
+	}
+	return blamed, takenBack
 }
 
 func (a *Accounts) amend(s *state.Snapshot, amendment *failure.Amendment) {

@@ -40,6 +40,9 @@ func mayRestart(s *state.Snapshot, restart *failure.Restart) *Ruling {
 	case isStuck(s, &restart.Incident):
 		return fail(f, v1alpha1.ReasonNoProgress, fmt.Sprintf("%s, and recovery.noProgressLimit (%d) restarts in a row have not brought the training beyond step %d.",
 			failure.Describe(f), noProgressLimit(s), s.RecordedStep()))
+	case repeats(s, restart):
+		return fail(f, v1alpha1.ReasonNoProgress, fmt.Sprintf("%s, as before each of the last %d restarts in a row: recovery.sameCrashLimit allows no more.",
+			failure.Describe(f), sameCrashLimit(s)))
 	case restart.Number > limit:
 		return fail(f, v1alpha1.ReasonMaxRestartsExceeded, fmt.Sprintf("%s and %s is used up.%s",
 			failure.Describe(f), budget.Describe(name, limit), failure.Hint(s, f)))

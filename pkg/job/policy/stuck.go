@@ -4,6 +4,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/budget"
+	"github.com/trainingjob/operator/pkg/job/failure"
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
@@ -20,7 +22,11 @@ func restartsWithoutProgress(s *state.Snapshot) int32 {
 // and the training itself is to blame. A loss or a request is no fault of the training, and a replica that is replaced alone does
 // not set the others back.
 func countsAsStuck(s *state.Snapshot, incident *v1alpha1.Incident) bool {
-	return state.ReportsByPage(&s.Job.Spec) && s.HighestStep() > 0 && incident.Charged && incident.Scope == v1alpha1.ScopeJob
+	return reportsSteps(s) && incident.Charged && incident.Scope == v1alpha1.ScopeJob
+}
+
+func reportsSteps(s *state.Snapshot) bool {
+	return state.ReportsByPage(&s.Job.Spec) && s.HighestStep() > 0
 }
 
 // isStuck reports whether too many restarts without progress forbid another one.
@@ -31,4 +37,30 @@ func isStuck(s *state.Snapshot, incident *v1alpha1.Incident) bool {
 
 func noProgressLimit(s *state.Snapshot) int32 {
 	return ptr.Deref(s.Job.Spec.Recovery.NoProgressLimit, v1alpha1.DefaultNoProgressLimit)
+}
+
+// repeats reports whether too many restarts in a row came after the same crash to begin another one. A job that does not report steps shows so that it
+// makes no progress; of another one no newer step may have come since.
+func repeats(s *state.Snapshot, restart *failure.Restart) bool {
+	limit := sameCrashLimit(s)
+	inRow, _ := budget.Backoff(s, restart)
+	if limit == 0 || !restart.Charged || restart.Joins != nil || inRow <= limit || reportsSteps(s) && restartsWithoutProgress(s) < limit {
+		return false
+	}
+	n := int32(0)
+	for i := range s.Job.Status.Incidents {
+		incident := &s.Job.Status.Incidents[i]
+		switch {
+		case !failure.Covers(incident, failure.SlotOf(&restart.Failure)):
+		case !incident.Charged || !failure.IsSameCrash(&incident.Failure, &restart.Failure):
+			return n >= limit
+		default:
+			n++
+		}
+	}
+	return n >= limit
+}
+
+func sameCrashLimit(s *state.Snapshot) int32 {
+	return ptr.Deref(s.Job.Spec.Recovery.SameCrashLimit, v1alpha1.DefaultSameCrashLimit)
 }

@@ -38,7 +38,7 @@ def run_policy(*, clean_pod_policy: str | None = None, ttl_seconds_after_finishe
 
 
 def recovery(*, max_restarts: int | None = None, max_oom_restarts: int | None = None, max_hang_restarts: int | None = None,
-             window_seconds: int | None = None, incident_window_seconds: int | None = None, no_progress_limit: int | None = None,
+             window_seconds: int | None = None, incident_window_seconds: int | None = None, no_progress_limit: int | None = None, same_crash_limit: int | None = None,
              avoid_nodes_seconds: int | None = None, backoff_seconds: int | None = None, max_backoff_seconds: int | None = None,
              restart_method: str | None = None, termination_grace_seconds: int | None = None, force_after_seconds: int | None = None,
              rules: list | None = None) -> dict:
@@ -47,6 +47,7 @@ def recovery(*, max_restarts: int | None = None, max_oom_restarts: int | None = 
     max_restarts, max_oom_restarts, max_hang_restarts: within window_seconds. Default 10 (large jobs: more), 3 and 5 within 86400.
     incident_window_seconds: how much later a lost node may take an incident over, and what was charged be given back. Default 60.
     no_progress_limit: how many charged restarts of the job may follow one another without a newer step; 0 is no limit. Default 3.
+    same_crash_limit: how many restarts may follow one another after the same crash of a replica; 0 is no limit. Default 3.
     avoid_nodes_seconds: how long new pods avoid a node that broke. Default 86400.
     backoff_seconds: wait before the second restart in a row, doubling up to max_backoff_seconds. Default 5 and 300.
     restartMethod: Recreate, or InPlace to keep the pods of the replicas that are well when the whole job restarts. Default InPlace for PyTorch,
@@ -57,7 +58,7 @@ def recovery(*, max_restarts: int | None = None, max_oom_restarts: int | None = 
     """
     return given(maxRestarts=max_restarts, maxOOMRestarts=max_oom_restarts, maxHangRestarts=max_hang_restarts,
                  windowSeconds=window_seconds, incidentWindowSeconds=incident_window_seconds,
-                 noProgressLimit=no_progress_limit, avoidNodesSeconds=avoid_nodes_seconds,
+                 noProgressLimit=no_progress_limit, sameCrashLimit=same_crash_limit, avoidNodesSeconds=avoid_nodes_seconds,
                  backoffSeconds=backoff_seconds, maxBackoffSeconds=max_backoff_seconds,
                  restartMethod=restart_method, terminationGraceSeconds=termination_grace_seconds, forceAfterSeconds=force_after_seconds,
                  rules=listed(rules))

@@ -75,7 +75,7 @@ func fourRanks(r *run) {
 		workers.Replicas = ptr.To[int32](3)
 	}
 	spec.ReplicaSpecs[v1alpha1.Worker] = workers
-	spec.Recovery = v1alpha1.Recovery{MaxRestarts: ptr.To[int32](100), MaxOOMRestarts: ptr.To[int32](100), NoProgressLimit: ptr.To[int32](0),
+	spec.Recovery = v1alpha1.Recovery{MaxRestarts: ptr.To[int32](100), MaxOOMRestarts: ptr.To[int32](100), NoProgressLimit: ptr.To[int32](0), SameCrashLimit: ptr.To[int32](0),
 		BackoffSeconds: ptr.To[int32](1), MaxBackoffSeconds: ptr.To[int32](1)}
 	r.eachContainer(func(c *corev1.Container) {
 		c.Command = []string{"python3", "-c", doesWhatItIsTold}

@@ -42,7 +42,7 @@ func lone() *v1alpha1.TrainingJob { return newJob(v1alpha1.Custom, builder.Worke
 func newJob(framework v1alpha1.Framework, roles ...builder.JobOption) *v1alpha1.TrainingJob {
 	made := builder.Submitted("train", framework, append(roles, builder.EveryRole(builder.Template(onRealNodes), builder.Limit(corev1.ResourceMemory, 64<<20)),
 		builder.MaxRestarts(100), builder.MaxOOMRestarts(100), builder.BackOff(1, 1),
-		builder.Recovery(func(r *v1alpha1.Recovery) { r.NoProgressLimit = ptr.To[int32](0) }))...)
+		builder.Recovery(func(r *v1alpha1.Recovery) { r.NoProgressLimit, r.SameCrashLimit = ptr.To[int32](0), ptr.To[int32](0) }))...)
 	made.Namespace = namespace
 	return made
 }

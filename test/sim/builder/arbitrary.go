@@ -65,6 +65,7 @@ func arbitraryRecovery(t *rapid.T) func(*v1alpha1.Recovery) {
 			r.ForceAfterSeconds = ptr.To[int32](60)
 		}
 		r.NoProgressLimit = ptr.To(rapid.Int32Range(0, 3).Draw(t, "noProgressLimit"))
+		r.SameCrashLimit = r.NoProgressLimit
 		r.IncidentWindowSeconds = ptr.To(rapid.Int32Range(0, 90).Draw(t, "incidentWindow"))
 		r.AvoidNodesSeconds = ptr.To(rapid.SampledFrom([]int32{0, 60, 86400}).Draw(t, "avoidNodes"))
 		r.WindowSeconds = ptr.To(rapid.SampledFrom([]int32{60, 86400}).Draw(t, "window"))

@@ -50,7 +50,7 @@ func applyDefaults(spec *v1alpha1.TrainingJobSpec) {
 	recovery := &spec.Recovery
 	for field, value := range map[**int32]int32{
 		&recovery.MaxOOMRestarts: 3, &recovery.MaxHangRestarts: 5, &recovery.WindowSeconds: 86400,
-		&recovery.NoProgressLimit: 3, &recovery.IncidentWindowSeconds: 60, &recovery.AvoidNodesSeconds: 86400,
+		&recovery.NoProgressLimit: 3, &recovery.SameCrashLimit: 3, &recovery.IncidentWindowSeconds: 60, &recovery.AvoidNodesSeconds: 86400,
 		&recovery.BackoffSeconds: 5, &recovery.MaxBackoffSeconds: 300, &recovery.TerminationGraceSeconds: 5,
 		&spec.RunPolicy.FinishGraceSeconds: 30,
 	} {

@@ -1,6 +1,8 @@
 package invariant
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -133,8 +135,54 @@ func (c *Checker) checkStuck(h *history, before, after *v1alpha1.TrainingJob) {
 	for _, counts := range h.books.stuck {
 		stuck += one(counts)
 	}
-	if before.Spec.Progress == nil || limit == 0 || h.books.step == 0 || stuck < limit {
-		c.violate("23 a verdict needs its price: the job failed without progress after %d restarts since step %d, and the limit is %d", stuck, h.books.step, limit)
+	f, most := after.Status.LastFailure, int(*before.Spec.Recovery.SameCrashLimit)
+	same := sameCrashes(&before.Status, f)
+	isStuck, isRepeated := before.Spec.Progress != nil && limit > 0 && h.books.step > 0 && stuck >= limit, most > 0 && same >= most
+	if !isStuck && !isRepeated {
+		c.violate("23 a verdict needs its price: the job failed without progress after %d restarts since step %d, and the limit is %d; %d of %d were for the same crash", stuck, h.books.step, limit, same, most)
+	}
+	isBlamed := func(n v1alpha1.AvoidedNode) bool {
+		return n.Reason == "Error" && n.Failures <= int32(same) && n.Name == f.Node
+	}
+	if isRepeated && slices.ContainsFunc(after.Status.AvoidedNodes, isBlamed) {
+		c.violate("22 blame is true: the job failed by a crash that it repeats, and avoids %s for it", f.Node)
+	}
+}
+
+// sameCrashes returns how many of the latest incidents in a row that restarted the replica were charged for an exit like this one: the same replica, code
+// and first line, which has an error.
+func sameCrashes(status *v1alpha1.TrainingJobStatus, f *v1alpha1.Failure) (n int) {
+	line := func(f *v1alpha1.Failure) string { line, _, _ := strings.Cut(f.Message, "\n"); return line }
+	isCrash := f.Cause == v1alpha1.CauseRetryable && f.ExitCode != nil && *f.ExitCode < 128 && strings.Contains(line(f), "Error: ")
+	for i := range status.Incidents {
+		o := &status.Incidents[i]
+		isSlot := o.Role == f.Role && o.Index == f.Index
+		if o.Scope != v1alpha1.ScopeJob && (o.Role != f.Role || o.Scope == v1alpha1.ScopeReplica && !isSlot) {
+			continue
+		}
+		if !isCrash || !isSlot || !o.Charged || o.ExitCode == nil || *o.ExitCode != *f.ExitCode || line(&o.Failure) != line(f) {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// checkRepeated checks that no restart follows one too many for the same crash, with less than ten minutes between two: sameCrashLimit fails the job then.
+// A suspension or a step begins a new row, and words of a lost peer or of failed input or output are none of the replica's own.
+func (c *Checker) checkRepeated(h *history, before, after *v1alpha1.TrainingJob) {
+	limit := int(*before.Spec.Recovery.SameCrashLimit)
+	if after.Status.Restarts != before.Status.Restarts+1 || limit == 0 || h.books.step > 0 {
+		return
+	}
+	f, list := &after.Status.Incidents[0], before.Status.Incidents
+	same, words := sameCrashes(&before.Status, &f.Failure), strings.ToLower(f.Message)
+	isOwn := f.Charged && !slices.ContainsFunc([]string{"connect", "timed out", "peer", "pipe", "eof"}, func(word string) bool { return strings.Contains(words, word) })
+	if same < limit || !isOwn || h.resumes > 0 || len(before.Spec.Recovery.Rules) > 0 {
+		return
+	}
+	if f.RestartTime.Sub(list[same-1].RestartTime.Time) < 10*time.Minute {
+		c.violate("23 a crash that repeats ends the job: %s restarts after %d restarts for the same crash (%q), and the limit is %d", f.Pod, same, f.Message, limit)
 	}
 }
 

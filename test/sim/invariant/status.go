@@ -61,6 +61,7 @@ func (c *Checker) checkStatus(before, after *v1alpha1.TrainingJob, d *operator.D
 	c.checkVerdict(h, before, after)
 	c.checkGivenUp(h, before, after)
 	c.checkStop(before, after, d)
+	c.checkRepeated(h, before, after)
 	h.books.note(before, after, c.decided())
 }
 
