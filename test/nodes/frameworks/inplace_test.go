@@ -69,7 +69,7 @@ func (r *run) restartsInPlace(f fault) {
 	r.spec.Spec.Recovery.RestartMethod = v1alpha1.RestartInPlace
 	r.spec.Spec.Recovery.MaxRestarts, r.spec.Spec.Recovery.MaxHangRestarts = ptr.To[int32](100), ptr.To[int32](100)
 	r.spec.Spec.Recovery.BackoffSeconds, r.spec.Spec.Recovery.MaxBackoffSeconds = ptr.To[int32](1), ptr.To[int32](1)
-	r.spec.Spec.Recovery.NoProgressLimit, r.spec.Spec.Recovery.AvoidNodesSeconds = ptr.To[int32](0), ptr.To[int32](0)
+	r.spec.Spec.Recovery.NoProgressLimit, r.spec.Spec.Recovery.SameCrashLimit, r.spec.Spec.Recovery.AvoidNodesSeconds = ptr.To[int32](0), ptr.To[int32](0), ptr.To[int32](0)
 	r.eachPod(func(pod *corev1.PodSpec) { pod.TerminationGracePeriodSeconds = ptr.To[int64](2) })
 	r.eachContainer(func(c *corev1.Container) {
 		for i := range c.Env {
