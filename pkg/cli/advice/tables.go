@@ -126,7 +126,7 @@ var Waits = Table{
 var Failures = Table{
 	{[]string{v1alpha1.ReasonDeadlineExceeded}, say("Raise runPolicy.activeDeadlineSeconds, or make the run shorter.")},
 	{[]string{v1alpha1.ReasonSchedulingTimeout}, set("scheduling.timeoutSeconds", "Request less, or raise $field.")},
-	{[]string{v1alpha1.ReasonNoProgress}, row(set("recovery.noProgressLimit", "Correct the error: each attempt ends at the same place. $field and recovery.sameCrashLimit limit such restarts."), ReadLog)},
+	{[]string{v1alpha1.ReasonNoProgress}, set("recovery.noProgressLimit", "Correct the error: each attempt ends at the same place. $field and recovery.sameCrashLimit limit such restarts.")},
 	{[]string{v1alpha1.ReasonStartupDeadline}, row(say("Find out what the slowest replica waited for."), see("See its pod: $do."), say("runPolicy.startupDeadlineSeconds sets the limit."))},
 	{[]string{v1alpha1.ReasonDomainFull}, say("No action needed. The whole job got new pods, in any domain with room for it.")},
 	{[]string{v1alpha1.ReasonDeleted}, say("No action needed. A user or controller deleted the pod, and the operator replaced it.")},

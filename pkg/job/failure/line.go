@@ -115,7 +115,7 @@ func completed(lines []string) string {
 	}
 	for _, line := range lines[1:] {
 		switch level := levelOf(line); {
-		case level >= logged:
+		case level >= logged, level > noise && strings.HasPrefix(first, "Last error:"): // NCCL's stands in the next line
 			return first + " " + line
 		case level == plain && next == "":
 			next = line

@@ -157,13 +157,14 @@ func sameCrashes(status *v1alpha1.TrainingJobStatus, f *v1alpha1.Failure) (n int
 	for i := range status.Incidents {
 		o := &status.Incidents[i]
 		isSlot := o.Role == f.Role && o.Index == f.Index
-		if o.Scope != v1alpha1.ScopeJob && (o.Role != f.Role || o.Scope == v1alpha1.ScopeReplica && !isSlot) {
-			continue
+		isSame := isCrash && o.ExitCode != nil && *o.ExitCode == *f.ExitCode && line(&o.Failure) == line(f)
+		switch isOther := o.Scope != v1alpha1.ScopeJob && (o.Role != f.Role || o.Scope == v1alpha1.ScopeReplica && !isSlot); {
+		case isOther:
+		case !isSlot || !isSame || !o.Charged:
+			return n
+		default:
+			n++
 		}
-		if !isCrash || !isSlot || !o.Charged || o.ExitCode == nil || *o.ExitCode != *f.ExitCode || line(&o.Failure) != line(f) {
-			break
-		}
-		n++
 	}
 	return n
 }
