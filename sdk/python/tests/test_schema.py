@@ -16,7 +16,7 @@ PARTS = {
     "runPolicy": tj.run_policy(clean_pod_policy="All", ttl_seconds_after_finished=1, active_deadline_seconds=1, startup_deadline_seconds=1,
                                finish_grace_seconds=1),
     "recovery": tj.recovery(
-        max_restarts=1, max_oom_restarts=1, max_hang_restarts=1, window_seconds=60, incident_window_seconds=1, no_progress_limit=1,
+        max_restarts=1, max_oom_restarts=1, max_hang_restarts=1, window_seconds=60, incident_window_seconds=1, no_progress_limit=1, same_crash_limit=4,
         avoid_nodes_seconds=1, backoff_seconds=1, max_backoff_seconds=1, force_after_seconds=1,
         restart_method="InPlace", termination_grace_seconds=1, rules=[
             {**tj.rule(name="n", container_name="c", roles=["Worker"], exit_codes=[1], signals=[9], reasons=["Error"], conditions=["Ready"], cause="OOM", scope="Job"),
