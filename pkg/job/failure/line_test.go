@@ -84,9 +84,8 @@ func TestAFollowerIsKnownByTheLineBeforeItsFrames(t *testing.T) {
 	job := builder.Job("j", pytorch, builder.Workers(2))
 	watchdog := "  what():  [Rank 1] Process group watchdog thread terminated with exception: NCCL error: remote process exited or there was a network error\n" +
 		strings.Repeat("frame #3: c10d::ProcessGroupNCCL::WorkNCCL::checkTimeout(std::optional<long>) + 0x278 (0x7fd1b4 in libtorch_cuda.so)\n", 14)
-	s := builder.Snapshot(job, builder.Failed("worker", 0, builder.ExitSaying(1, "Error", "ValueError: batch 17 is empty"), builder.At(30*second)),
-		builder.Failed("worker", 1, builder.ExitSaying(134, "Error", watchdog), builder.At(30*second)))
-	if restarts := failure.Restarts(s, failure.Find(s)); len(restarts) != 1 || restarts[0].Index != 0 {
-		t.Errorf("%+v, want worker-0", restarts)
+	s := builder.Snapshot(job, builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(134, "Error", watchdog), builder.At(30*second)))
+	if f := &failure.Find(s)[0].Failure; !failure.Followed(f) {
+		t.Errorf("it is taken for the first failure: %+v", f)
 	}
 }

@@ -1,6 +1,7 @@
 package invariant
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -152,21 +153,27 @@ func (c *Checker) checkStuck(h *history, before, after *v1alpha1.TrainingJob) {
 // sameCrashes returns how many of the latest incidents in a row that restarted the replica were charged for an exit like this one: the same replica, code
 // and first line, which has an error.
 func sameCrashes(status *v1alpha1.TrainingJobStatus, f *v1alpha1.Failure) (n int) {
-	line := func(f *v1alpha1.Failure) string { line, _, _ := strings.Cut(f.Message, "\n"); return line }
-	isCrash := f.Cause == v1alpha1.CauseRetryable && f.ExitCode != nil && *f.ExitCode < 128 && strings.Contains(line(f), "Error: ")
 	for i := range status.Incidents {
 		o := &status.Incidents[i]
 		isSlot := o.Role == f.Role && o.Index == f.Index
-		isSame := isCrash && o.ExitCode != nil && *o.ExitCode == *f.ExitCode && line(&o.Failure) == line(f)
 		switch isOther := o.Scope != v1alpha1.ScopeJob && (o.Role != f.Role || o.Scope == v1alpha1.ScopeReplica && !isSlot); {
 		case isOther:
-		case !isSlot || !isSame || !o.Charged:
+		case !isSlot || !o.Charged || crashOf(f) == "" || crashOf(f) != crashOf(&o.Failure):
 			return n
 		default:
 			n++
 		}
 	}
 	return n
+}
+
+// crashOf returns the exit code and first line of an exit with an error; empty for other ends.
+func crashOf(f *v1alpha1.Failure) string {
+	line, _, _ := strings.Cut(f.Message, "\n")
+	if f.Cause != v1alpha1.CauseRetryable || f.ExitCode == nil || *f.ExitCode >= 128 || !strings.Contains(line, "Error: ") {
+		return ""
+	}
+	return fmt.Sprint(*f.ExitCode, line)
 }
 
 // checkRepeated checks that no restart follows one too many for the same crash, with less than ten minutes between two: sameCrashLimit fails the job then.
