@@ -62,7 +62,7 @@ func (v *View) Explain(end End, log string) {
 
 // Line returns the line that explains the failure: from the log of its pod, if its message has none; empty if there is none.
 func (v *View) Line(f *v1alpha1.Failure) string {
-	if last := v.Job.Status.LastFailure; last != nil && last.Pod == f.Pod && last.Attempt == f.Attempt && v.lines[f.Pod] != "" {
+	if last := v.Job.Status.LastFailure; last != nil && last.Pod == f.Pod && last.Attempt == f.Attempt && last.Replacement == f.Replacement && v.lines[f.Pod] != "" {
 		return v.lines[f.Pod]
 	}
 	return failure.Line(f)

@@ -83,7 +83,7 @@ func TestTheLineThatExplainsComesFirst(t *testing.T) {
 func TestAFollowerIsKnownByTheLineBeforeItsFrames(t *testing.T) {
 	job := builder.Job("j", pytorch, builder.Workers(2))
 	watchdog := "  what():  [Rank 1] Process group watchdog thread terminated with exception: NCCL error: remote process exited or there was a network error\n" +
-		strings.Repeat("frame #3: c10d::ProcessGroupNCCL::WorkNCCL::checkTimeout(std::optional<long>) + 0x278 (0x7fd1b4 in libtorch_cuda.so)\n", 14)
+		strings.Repeat("frame #3: c10::Error::Error(c10::SourceLocation, std::__cxx11::basic_string<char>) + 0x96 (0x7fd1b4 in libc10.so)\n", 14)
 	s := builder.Snapshot(job, builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(134, "Error", watchdog), builder.At(30*second)))
 	if f := &failure.Find(s)[0].Failure; !failure.Followed(f) {
 		t.Errorf("it is taken for the first failure: %+v", f)
