@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"fmt"
+	"os"
 	"runtime"
 	"time"
 
@@ -107,7 +108,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 func (r *run) begin() {
 	names := NewNames(r.Job)
 	names.avoidBusy()
+	root, _ := os.Getwd() // without one, lives have no layers
 	r.kubelet = kubelet.New(kubelet.Options{
+		Root: root, Say: func(text string) { r.Screen.Say("files", text) },
 		Server: r.server, Folder: r.Folder, ConfigMaps: r.ConfigMaps, Claims: r.Claims, Paths: r.Paths, Devices: r.Devices, Command: r.Command,
 		Post: r.post, Address: names.Address, Translate: names.Replace,
 		Log: r.logOf, Line: r.line,

@@ -49,6 +49,9 @@ func (r *run) end() error {
 	for _, pod := range r.pods() {
 		r.result.Pods = append(r.result.Pods, *pod)
 	}
+	if err := r.kubelet.CopyBack(state.HostName(r.Job.Name, state.Leader(&r.Job.Spec))); err != nil {
+		r.Screen.Say("files", "not all were copied back: "+err.Error())
+	}
 	for _, name := range []string{"pods", "claims"} {
 		_ = os.RemoveAll(filepath.Join(r.Folder, name)) // a file that another user made in it stays
 	}

@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -77,12 +78,19 @@ func (c *container) start() {
 func (c *container) startProcess(spec *corev1.Container) error {
 	p, k := c.pod, c.pod.kubelet
 	paths := k.paths(p, spec)
-	translate := func(variable, text string) string { return k.Translate(p.Pod, variable, paths.Replace(text)) }
-	environment, own, err := k.environment(p.Pod, spec, translate)
+	files, err := k.beginLayer(p.Pod, spec, paths.Replace(spec.WorkingDir))
 	if err != nil {
 		return err
 	}
-	if len(p.devices) > 0 && own["CUDA_VISIBLE_DEVICES"] == "" && GPUs(spec) > 0 {
+	own := files.paths()
+	translate := func(variable, text string) string {
+		return k.Translate(p.Pod, variable, own.Replace(paths.Replace(text)))
+	}
+	environment, variables, err := k.environment(p.Pod, spec, translate)
+	if err != nil {
+		return err
+	}
+	if len(p.devices) > 0 && variables["CUDA_VISIBLE_DEVICES"] == "" && GPUs(spec) > 0 {
 		environment = append(environment, "CUDA_VISIBLE_DEVICES="+strings.Join(p.devices, ","))
 	}
 	command := slices.Clone(spec.Command)
@@ -91,15 +99,19 @@ func (c *container) startProcess(spec *corev1.Container) error {
 	}
 	command = append(command, spec.Args...)
 	for i := range command {
-		command[i] = translate("", Expand(command[i], own))
+		command[i] = translate("", Expand(command[i], variables))
 	}
 	pod := p.Pod
 	if c.output, err = openOutput(k.Folder, k.Log(pod, c.Name), func(text string) { k.Line(pod, c.Name, text) }); err != nil {
 		return err
 	}
 	_ = os.Remove(p.terminationFile(spec))
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = translate("", spec.WorkingDir), environment, attributes()
+	cmd.Path, cmd.Err = lookPath(command[0], cmd.Dir, environment)
+	files.place(cmd)
 	var mine *process
-	mine, err = start(command, translate("", spec.WorkingDir), environment, c.output, func(code int32) {
+	mine, err = start(cmd, c.output, func(code int32) {
 		k.Post(func() { c.ended(mine, code) })
 	})
 	if err != nil {

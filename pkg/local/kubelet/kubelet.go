@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -22,6 +23,10 @@ type Options struct {
 	Server *server.Server
 	// Folder is the folder of the run, with the files of pods, and the claims without a folder of their own.
 	Folder string
+	// Root is the folder of this machine with the program, of which each life of a container has a layer of its own; empty for none.
+	Root string
+	// Say shows what the run does with the root.
+	Say func(text string)
 	// ConfigMaps are the files' ConfigMaps by name, Claims the folders of claims by name, and Paths the user's replacements of paths.
 	ConfigMaps map[string]map[string]string
 	Claims     map[string]string
@@ -48,11 +53,20 @@ type Kubelet struct {
 	free []string
 	// starts counts containers, for their ids.
 	starts int
+	// kinds are the kinds of layers by root, layers the present ones by host name and container; their files are in layersFolder.
+	kinds        map[string]layering
+	layers       map[string]*layer
+	layersFolder string
 }
 
 // New returns a kubelet without pods.
 func New(o Options) *Kubelet {
-	return &Kubelet{Options: o, pods: map[types.UID]*pod{}, free: slices.Clone(o.Devices)}
+	k := &Kubelet{Options: o, pods: map[types.UID]*pod{}, free: slices.Clone(o.Devices), kinds: map[string]layering{}, layers: map[string]*layer{}}
+	k.layersFolder = filepath.Join(o.Folder, "layers")
+	if isWithin(o.Root, o.Folder) { // the kernel does not mount a layer over its own files
+		k.layersFolder, _ = os.MkdirTemp("", "tj-layers-") // without it, lives have no layers
+	}
+	return k
 }
 
 // Sync brings the processes of a pod and its object together. It must be called after each change of a pod that has a node.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -31,18 +30,16 @@ type process struct {
 // serial numbers the processes of this program.
 var serial atomic.Int64
 
-// start starts the command with that environment. It calls ended with the exit code, from another goroutine, once all of the group and
-// its descendants are gone and the output is read.
-func start(command []string, folder string, environment []string, out *output, ended func(code int32)) (*process, error) {
-	p := &process{marker: fmt.Sprintf("%s=%d.%d", envMarker, os.Getpid(), serial.Add(1))}
+// start starts the command. It calls ended with the exit code, from another goroutine, once all of the group and its descendants are gone
+// and the output is read.
+func start(cmd *exec.Cmd, out *output, ended func(code int32)) (*process, error) {
+	p := &process{cmd: cmd, marker: fmt.Sprintf("%s=%d.%d", envMarker, os.Getpid(), serial.Add(1))}
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	p.cmd = exec.Command(command[0], command[1:]...)
-	p.cmd.Dir, p.cmd.Env = folder, slices.Concat(environment, []string{p.marker})
-	p.cmd.Path, p.cmd.Err = lookPath(command[0], folder, environment)
-	p.cmd.Stdout, p.cmd.Stderr, p.cmd.SysProcAttr = write, write, attributes()
+	p.cmd.Env = append(p.cmd.Env, p.marker)
+	p.cmd.Stdout, p.cmd.Stderr = write, write
 	err = p.cmd.Start()
 	write.Close()
 	if err != nil {
