@@ -79,6 +79,7 @@ func (t *tool) runLocally(ctx context.Context, file string, flags *localFlags) e
 		return err
 	}
 	screen.close()
+	defer t.warnForgets(&o.Job.Spec)
 	return t.endLocally(ctx, flags.report, result)
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/advice"
+	"github.com/trainingjob/operator/pkg/cli/forecast"
 	"github.com/trainingjob/operator/pkg/cli/schema"
 	"github.com/trainingjob/operator/pkg/job/state"
 )
@@ -247,15 +248,25 @@ func (t *tool) submit(ctx context.Context, c *connection, document []byte) error
 	}
 	fmt.Fprintf(t.Out, "trainingjob/%s created\n", job.Name)
 	fmt.Fprintf(t.ErrOut, "Next: %s, %s\n", reader.Command(advice.Status, "--watch"), reader.Command(advice.Logs, "--follow"))
+	t.warnForgets(&job.Spec)
 	return nil
+}
+
+// warnForgets warns, at the end of a verb, of a job that loses its training with its pods.
+func (t *tool) warnForgets(spec *v1alpha1.TrainingJobSpec) {
+	if warning := forecast.Forgets(spec); warning != "" {
+		t.say(warning)
+	}
 }
 
 // printDocuments checks the jobs and prints them.
 func (t *tool) printDocuments(documents [][]byte) error {
 	for i, document := range documents {
-		if _, err := schema.Job(document); err != nil {
+		job, err := schema.Job(document)
+		if err != nil {
 			return fmt.Errorf("the job is not valid: %w", err)
 		}
+		defer t.warnForgets(&job.Spec) // after the last job
 		if i > 0 {
 			fmt.Fprintln(t.Out, "---")
 		}

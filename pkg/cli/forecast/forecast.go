@@ -61,6 +61,7 @@ func Of(job *v1alpha1.TrainingJob, now time.Time) (string, error) {
 		return b.String(), nil
 	}
 	writeRecovery(b, job)
+	writeForgets(b, &job.Spec)
 	return b.String(), nil
 }
 
@@ -95,6 +96,9 @@ func Next(o *state.Observed) (string, error) {
 	}
 	if !p.Wake.IsZero() {
 		fmt.Fprintf(b, "  looks again at %s, or when something changes\n", p.Wake.UTC().Format("15:04:05 UTC"))
+	}
+	if !s.IsFinished() {
+		writeForgets(b, &o.Job.Spec)
 	}
 	return b.String(), nil
 }

@@ -33,6 +33,7 @@ func TestOfANewJob(t *testing.T) {
   if Worker breaks, it restarts the whole job
   a restart of the whole job creates new pods for all replicas; it keeps the pods of healthy replicas if each template has terminationGracePeriodSeconds: 5
   fails at its 11th failure of its own in 24h; lost nodes and deletions do not count
+  warns   No volume outlives a pod: after a restart this training begins at zero, unless it saves to an object store (docs/survive.md).
 `},
 		{"a collective whose ranks end at once", builder.Job("quick", builder.Framework(v1alpha1.JAX), builder.Workers(1), brief), `team-a/quick, JAX: 1 Worker
   creates service quick
@@ -40,6 +41,7 @@ func TestOfANewJob(t *testing.T) {
   if Worker breaks, it restarts the whole job
   a restart of the whole job keeps the pods of healthy replicas
   fails at its 11th failure of its own in 24h; lost nodes and deletions do not count
+  warns   No volume outlives a pod: after a restart this training begins at zero, unless it saves to an object store (docs/survive.md).
 `},
 		{"workers that do not depend on each other", builder.Job("sweep", builder.Workers(10)), `team-a/sweep, Custom: 10 Worker
   creates service sweep
@@ -53,6 +55,7 @@ func TestOfANewJob(t *testing.T) {
   creates 3 more
   if Worker breaks, it restarts that replica alone
   fails at its 11th failure of its own in 24h; lost nodes and deletions do not count
+  warns   No volume outlives a pod: after a restart this training begins at zero, unless it saves to an object store (docs/survive.md).
 `},
 	}
 	for _, c := range cases {
@@ -79,6 +82,7 @@ func TestNextAfterAFailure(t *testing.T) {
 	}
 	want := `team-a/mnist: Running ReplicaFailed
   counts  worker-0 on node-worker-0 exited with code 3 (Error): only this replica is replaced, restart 1 of 10.
+  warns   No volume outlives a pod: after a restart this training begins at zero, unless it saves to an object store (docs/survive.md).
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("forecast (-want +got):\n%s", diff)

@@ -1,8 +1,12 @@
 """train() writes the job that its arguments say."""
 
+import json
+import pathlib
 import unittest
+import warnings
 
 import trainingjob as tj
+from trainingjob.shortcut import forgets
 
 
 def made(**arguments):
@@ -11,6 +15,23 @@ def made(**arguments):
 
 def spec_of(job, role="Worker"):
     return job["spec"]["replicaSpecs"][role]["template"]["spec"]
+
+
+class Forgetful(unittest.TestCase):
+    def test_the_same_cases_as_kubectl_tj(self):
+        table = json.loads((pathlib.Path(__file__).parent / "golden/volumes.json").read_text(encoding="utf-8"))
+        for case in table["cases"]:
+            job = {"spec": {"replicaSpecs": {"Worker": {"template": {"spec": case["pod"]}}}}}
+            self.assertEqual(forgets(job), table["sentences"][case["want"]], case["name"])
+
+    def test_train_warns(self):
+        with self.assertWarnsRegex(UserWarning, "No volume outlives a pod"):
+            made()
+        with self.assertWarnsRegex(UserWarning, "No volume that it writes to"):
+            made(volumes={"/data": "data:ro"})
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            made(volumes={"/checkpoints": "claim"})
 
 
 class Written(unittest.TestCase):

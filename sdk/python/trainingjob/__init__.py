@@ -5,6 +5,7 @@ Manifests are plain dicts and need nothing but Python; Client needs the `kuberne
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Callable, Mapping, Sequence, Tuple
 
 from . import hooks
@@ -14,6 +15,7 @@ from .logs import Line
 from .manifest import job, replicas, template
 from .parts import elastic, mpi, network, progress, recovery, rule, run_policy, scheduling
 from .reporting import report
+from .shortcut import forgets as _forgets
 from .shortcut import manifest as _manifest
 from .stop import should_stop
 from .types import TrainingJob, TrainingJobStatus
@@ -53,6 +55,7 @@ def train(name: str, *, func: Callable[..., Any] | None = None, func_args: Mappi
     dry_run: True asks no cluster and returns the job as it would be sent.
     more: run_policy, scheduling, progress, labels and the other arguments of job().
 
+    Warns of a job without a volume that outlives its pods: a restart loses its training.
     Raises ValueError, which says what to write instead, or ApiError.
     """
     made = _manifest(
@@ -60,8 +63,9 @@ def train(name: str, *, func: Callable[..., Any] | None = None, func_args: Mappi
         resources=resources, volumes=volumes, env=env, packages=packages, framework=framework,
         processes_per_worker=processes_per_worker, elastic=elastic, gang=gang, queue=queue, recovery=recovery,
         node_selector=node_selector, tolerations=tolerations, namespace=namespace, **more)
-    if dry_run:
-        return made
-    client = Client(namespace)
-    client.submit(made)
-    return client.get(name)
+    if not dry_run:
+        client = Client(namespace)
+        client.submit(made)
+    if warning := _forgets(made):
+        warnings.warn(warning, stacklevel=2)
+    return made if dry_run else client.get(name)

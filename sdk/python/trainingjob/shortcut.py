@@ -48,6 +48,32 @@ def manifest(name: str, *, func: Callable[..., Any] | None = None, func_args: Ma
     return job(name, framework, roles, elastic=_dict(elastic), queue=queue, recovery=_dict(recovery), **more)
 
 
+POD_LIVED = ("emptyDir", "configMap", "secret", "projected", "downwardAPI", "ephemeral", "image", "gitRepo")
+
+
+def forgets(job: TrainingJob) -> str:
+    """Returns a warning if no pod of the job mounts a volume for writing that outlives it; empty otherwise. kubectl tj plan has the same."""
+    what = "No volume outlives"
+    for role in job["spec"]["replicaSpecs"].values():
+        pod: Any = role["template"]["spec"]
+        for volume in pod.get("volumes", []):
+            if set(volume) - {"name"} - set(POD_LIVED):
+                if _is_written(pod, volume):
+                    return ""
+                what = "No volume that it writes to outlives"
+    return f"{what} a pod: after a restart this training begins at zero, unless it saves to an object store (docs/survive.md)."
+
+
+def _is_written(pod: Mapping[str, Any], volume: Mapping[str, Any]) -> bool:
+    """Returns whether a container mounts the volume, and not only to read."""
+    if volume.get("persistentVolumeClaim", {}).get("readOnly"):
+        return False
+    return any(
+        use["name"] == volume["name"] and not use.get("readOnly")
+        for container in [*pod.get("initContainers", []), *pod["containers"]]
+        for use in [*container.get("volumeMounts", []), *container.get("volumeDevices", [])])
+
+
 def _workers(workers: int | None, elastic: Mapping[str, Any] | None) -> int:
     """Returns the number of workers, by default the least that the job may have."""
     least: int = elastic["minReplicas"] if elastic else 1
