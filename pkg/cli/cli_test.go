@@ -335,9 +335,14 @@ func TestSubmitTakesWhatItPrints(t *testing.T) {
 	if status := s.run(t.Context(), args); status != 0 {
 		t.Fatal(s.err.String())
 	}
+	const warning = "No volume outlives a pod: after a restart this training begins at zero"
+	if !strings.Contains(s.err.String(), warning) {
+		t.Errorf("no warning: %s", s.err)
+	}
 	s.In = strings.NewReader(s.out.String())
 	s.out.Reset()
-	if status := s.run(t.Context(), []string{"submit", "-f", "-"}); status != 0 || s.out.String() != "trainingjob/mnist created\n" {
+	s.err.Reset()
+	if status := s.run(t.Context(), []string{"submit", "-f", "-"}); status != 0 || !strings.Contains(s.err.String(), warning) || s.out.String() != "trainingjob/mnist created\n" {
 		t.Fatalf("%s%s", s.out, s.err)
 	}
 	var job v1alpha1.TrainingJob

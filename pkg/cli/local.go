@@ -28,42 +28,51 @@ import (
 func (t *tool) runCommand() *cobra.Command {
 	o := &localFlags{}
 	cmd := &cobra.Command{
-		Use:   "run FILE",
+		Use:   "run {FILE | [--workers N] -- COMMAND ARGS...}",
 		Short: "Run a job on this machine, without a cluster, and break it",
 		Long: `Run the TrainingJob of a file on this machine (Linux), without Kubernetes: each replica is a process. The operator's own code decides what
-restarts. Images are not used: the commands must exist here. Nothing but the folder with the logs is left. The exit status is the job's.
+restarts. Images are not used: the commands must exist here. The exit status is the job's.
+
+A command after -- runs as the workers of a PyTorch job, without a file. Each is a rank with the variables of torchrun, and one GPU if
+there are enough.
+
+Each life of a replica begins with the files of this folder as they are. What it writes is gone after a restart, as in a container, except
+in volumes. At the end, the files of the last lives are copied back. Otherwise only the folder with the logs is left.
 
 Faults have a time after @, which counts from when all replicas run.`,
-		Example: `  kubectl tj run job.yaml
+		Example: `  kubectl tj run --workers 2 -- python3 train.py
+  kubectl tj run job.yaml
   kubectl tj run job.yaml --kill worker-1@20s --lose-node node-2@60s
   kubectl tj run job.yaml --path /app=. --env CHECKPOINTS=/checkpoints --exit ps-0=1@10s --report job.html`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("run takes one file: write %s", cmd.UseLine())
-			}
-			return nil
+		Args: runArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return t.runLocally(cmd.Context(), beforeDash(cmd, args), args, o)
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return t.runLocally(cmd.Context(), args[0], o) },
 	}
 	o.add(cmd)
 	return cmd
 }
 
-// runLocally runs the job of the file, and returns its verdict.
-func (t *tool) runLocally(ctx context.Context, file string, flags *localFlags) error {
+// runLocally runs the job of the file, or else of the command, and returns its verdict.
+func (t *tool) runLocally(ctx context.Context, files, command []string, flags *localFlags) error {
 	o, err := flags.options()
 	if err != nil {
 		return err
 	}
-	if o.Job, o.ConfigMaps, err = t.readLocal(file); err != nil {
+	if len(files) > 0 {
+		o.Job, o.ConfigMaps, err = t.readLocal(files[0])
+	} else {
+		o.Job, err = commandJob(&flags.job, command, o.Devices)
+	}
+	if err != nil {
 		return err
 	}
 	setEnv(o.Job, flags.variables)
 	notes, err := o.Prepare()
 	if err != nil {
-		return fmt.Errorf("%s cannot run here: %w", file, err)
+		return fmt.Errorf("%s cannot run here: %w", strings.Join(append(files, command[len(files):]...), " "), err)
 	}
-	for _, note := range notes {
+	for _, note := range append(notes, unseenHangs(o)...) {
 		t.say(note)
 	}
 	if o.Folder, err = runFolder(flags.folder, o.Job.Name); err != nil {
@@ -81,6 +90,20 @@ func (t *tool) runLocally(ctx context.Context, file string, flags *localFlags) e
 	screen.close()
 	defer t.warnForgets(&o.Job.Spec)
 	return t.endLocally(ctx, flags.report, result)
+}
+
+// unseenHangs returns a note if a fault lets a replica hang and nothing will notice or answer it.
+func unseenHangs(o *local.Options) []string {
+	if !slices.ContainsFunc(o.Faults, func(f local.Fault) bool { return f.Freeze }) {
+		return nil
+	}
+	switch p := o.Job.Spec.Progress; {
+	case p == nil:
+		return []string{"--stop: nothing will notice the hang, because the job reports no progress. Write spec.progress: {port: 9500, action: Restart} and call trainingjob.report() (docs/recovery.md#progress)."}
+	case p.Action != v1alpha1.StallRestart:
+		return []string{"--stop: the operator will note the hang and restart nothing, because spec.progress.action is Notify (docs/recovery.md#progress)."}
+	}
+	return nil
 }
 
 // endLocally prints how the run ended, and writes the report.
@@ -126,6 +149,9 @@ func runFolder(named, job string) (string, error) {
 
 // readLocal returns the only TrainingJob of the file, and its ConfigMaps.
 func (t *tool) readLocal(file string) (*v1alpha1.TrainingJob, map[string]map[string]string, error) {
+	if err := notProgram(file); err != nil {
+		return nil, nil, err
+	}
 	documents, err := readDocuments(file, t.In)
 	if err != nil {
 		return nil, nil, err

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/pkg/local"
 	"github.com/trainingjob/operator/pkg/local/kubelet"
 )
@@ -24,10 +25,16 @@ type localFlags struct {
 	env, paths, volumes        []string
 	command, folder, report    string
 	variables                  []corev1.EnvVar
+	// job describes the job of a command.
+	job submission
 }
 
 func (o *localFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
+	f.Int32Var(&o.job.workers, "workers", 1, "how many workers run the command")
+	f.StringVar(&o.job.framework, "framework", string(v1alpha1.PyTorch), "framework of the command: "+strings.Join(state.Frameworks(), ", "))
+	f.Int64Var(&o.job.gpus, "gpus", -1, "GPUs of each worker of the command. Default: 1 if this machine has one for each, else 0")
+	_ = cmd.RegisterFlagCompletionFunc("framework", cobra.FixedCompletions(state.Frameworks(), cobra.ShellCompDirectiveNoFileComp))
 	f.StringArrayVar(&o.kills, "kill", nil, "kill a replica: worker-1@20s (may be repeated, as the next three)")
 	f.StringArrayVar(&o.exits, "exit", nil, "end a replica with an exit code: worker-1=3@20s")
 	f.StringArrayVar(&o.stops, "stop", nil, "let a replica hang, by SIGSTOP: worker-1@20s")

@@ -80,6 +80,7 @@ func TestRunRefusesBeforeAnythingStarts(t *testing.T) {
 	defer busy.Close()
 	port := busy.Addr().(*net.TCPAddr).Port
 	sleeps := "command: [sleep, '1']"
+	t.Setenv("CUDA_VISIBLE_DEVICES", "0,1")
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Fatal("python3 is needed, as for make try")
 	}
@@ -114,6 +115,13 @@ func TestRunRefusesBeforeAnythingStarts(t *testing.T) {
 		{"a fault without a time", podSpec(sleeps, ""), []string{"--kill", "worker-1"}, "write worker-1@20s"},
 		{"an exit without a code", podSpec(sleeps, ""), []string{"--exit", "worker-1@2s"}, "write worker-1=3@20s"},
 		{"a relative path of the container", podSpec(sleeps, ""), []string{"--path", "app=."}, "such as /app=./src"},
+		{"a claim that leaves the folder", podSpec(sleeps, "volumes: [{name: v, persistentVolumeClaim: {claimName: ../../evil}}]"), nil, `"../../evil" is no name of a container, volume or claim`},
+		{"a volume that leaves the folder", podSpec(sleeps, "volumes: [{name: ../v, emptyDir: {}}]"), nil, `"../v" is no name`},
+		{"a container that leaves the folder", strings.Replace(podSpec(sleeps, ""), "name: main", "name: ../main", 1), nil, `"../main" is no name`},
+		{"a job that leaves the folder", strings.Replace(podSpec(sleeps, ""), "name: j}", "name: ../j}", 1), nil, "metadata.name becomes the name of a Service"},
+		{"a role that leaves the folder", strings.Replace(strings.Replace(podSpec(sleeps, ""), "Worker:", "../w:", 1), "PyTorch", "Custom", 1), nil, "unknown role"},
+		{"flags of a command", podSpec(sleeps, ""), []string{"--workers", "2"}, "--workers is for a command after --"},
+		{"more GPUs than there are", podSpec(sleeps+", resources: {limits: {nvidia.com/gpu: 2}}", ""), nil, "the replicas request 4 GPUs together, and this machine has 2"},
 		{"a port in use", podSpec(sleeps+fmt.Sprintf(", ports: [{name: pytorchjob-port, containerPort: %d}]", port), ""), nil, fmt.Sprintf("another program listens at port %d, which the job needs: end it", port)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -122,5 +130,64 @@ func TestRunRefusesBeforeAnythingStarts(t *testing.T) {
 				t.Errorf("status %d, %q; want %q, and no run", status, words, c.want)
 			}
 		})
+	}
+}
+
+// runsCommand runs kubectl tj run with these arguments, and returns its exit status and its words.
+func runsCommand(t *testing.T, args ...string) (status int, words string) {
+	t.Helper()
+	s := newStage(interceptor.Funcs{})
+	done := make(chan struct{})
+	go func() { // a run keeps its thread
+		defer close(done)
+		status = s.run(t.Context(), append([]string{"run", "--folder", t.TempDir()}, args...))
+	}()
+	<-done
+	return status, s.out.String() + s.err.String()
+}
+
+// A command runs as torchrun would run it, also while another program has torchrun's port.
+func TestRunOfACommand(t *testing.T) {
+	if busy, err := net.Listen("tcp", "127.0.0.1:29500"); err == nil {
+		defer busy.Close()
+	}
+	t.Setenv("CUDA_VISIBLE_DEVICES", "4,7")
+	status, words := runsCommand(t, "--workers", "2", "--", "sh", "-c", `echo "$RANK/$WORLD_SIZE local $LOCAL_RANK threads $OMP_NUM_THREADS port $MASTER_PORT gpu $CUDA_VISIBLE_DEVICES"`)
+	for _, want := range []string{"worker-0    | 0/2 local 0 threads 1 port 295", "worker-1    | 1/2 local 0 threads 1 port 295", "gpu 4\n", "gpu 7\n", "No volume outlives a pod"} {
+		if status != 0 || !strings.Contains(words, want) {
+			t.Errorf("status %d, no %q:\n%s", status, want, words)
+		}
+	}
+	if strings.Contains(words, "port 29500 ") {
+		t.Errorf("it uses a port that another program has:\n%s", words)
+	}
+}
+
+func TestRunWithoutAFileOrCommand(t *testing.T) {
+	for want, args := range map[string][]string{
+		"write kubectl tj run job.yaml, or kubectl tj run --workers 2 -- python3 train.py":            nil,
+		"write kubectl tj run --workers 2 -- python3 train.py.":                                       {"python3", "train.py"},
+		"train.py is a program, not a manifest: write kubectl tj run --workers 2 -- python3 train.py": {"train.py"},
+		"--workers 0: write a number from 1":                                                          {"--workers", "0", "--", "true"},
+		"write PyTorch":                                                                               {"--framework", "Pytorch", "--", "true"},
+		"there is no no-such.py in this folder: run from the folder that has it":                      {"--", "python3", "no-such.py"},
+	} {
+		if status, words := runsCommand(t, args...); status != 1 || !strings.Contains(words, want) {
+			t.Errorf("%v: status %d, %q, want %q", args, status, words, want)
+		}
+	}
+}
+
+// A hang that nothing notices is announced.
+func TestRunNotesAHangThatNothingNotices(t *testing.T) {
+	for progress, want := range map[string]string{
+		"":                                "--stop: nothing will notice the hang, because the job reports no progress",
+		"  progress: {port: 9500}\n":      "the operator will note the hang and restart nothing",
+		"  progress: {action: Restart}\n": "",
+	} {
+		job := strings.Replace(podSpec("command: [sh, -c, exit 93]", ""), "spec:\n", "spec:\n"+progress, 1)
+		if _, words := runs(t, job, "--stop", "worker-1@1h"); !strings.Contains(words, want) || strings.Contains(words, "--stop:") != (want != "") {
+			t.Errorf("%q: %s", progress, words)
+		}
 	}
 }

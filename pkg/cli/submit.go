@@ -107,7 +107,8 @@ other job, whose names begin with their attempt, count as earlier ones.`,
 // documents returns the YAML of the jobs to submit.
 func (o *submission) documents(cmd *cobra.Command, args []string, in io.Reader) ([][]byte, error) {
 	if len(o.files) == 0 {
-		job, err := o.job(cmd, args)
+		name := beforeDash(cmd, args)
+		job, err := o.job(name, args[len(name):])
 		if err != nil {
 			return nil, err
 		}
@@ -170,9 +171,7 @@ func beforeDash(cmd *cobra.Command, args []string) []string {
 }
 
 // job returns the job that the flags describe, without anything that has a default.
-func (o *submission) job(cmd *cobra.Command, args []string) (*slim, error) {
-	name := beforeDash(cmd, args)
-	command := args[len(name):]
+func (o *submission) job(name, command []string) (*slim, error) {
 	if len(name) != 1 || o.image == "" {
 		return nil, errors.New("a job needs a name and an image: kubectl tj submit NAME --image IMAGE -- COMMAND, or -f FILE")
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/state"
@@ -20,7 +21,11 @@ func (o *Options) Prepare() (notes []string, err error) {
 	if err := o.checkJob(); err != nil {
 		return nil, err
 	}
-	notes = append(o.dropClusterParts(), o.noteGPUs()...)
+	gpus, err := o.checkGPUs()
+	if err != nil {
+		return nil, err
+	}
+	notes = append(o.dropClusterParts(), gpus...)
 	if o.Job.Spec.Framework == v1alpha1.XGBoost {
 		notes = append(notes, "XGBoost's tracker must listen where its peers look for it: write RabitTracker(host_ip=\"0.0.0.0\", ...), if the program does not.")
 	}
@@ -103,23 +108,47 @@ func (o *Options) dropClusterParts() (notes []string) {
 	return notes
 }
 
-// noteGPUs returns a note if the job requests GPUs and this machine has none.
-func (o *Options) noteGPUs() []string {
+// checkGPUs returns an error if the replicas request more GPUs than this machine has, and a note if it has none.
+func (o *Options) checkGPUs() (notes []string, err error) {
 	all := 0
 	for _, role := range o.Job.Spec.Roles() {
 		spec := o.Job.Spec.ReplicaSpecs[role].Template.Spec
-		for i := range spec.Containers {
-			all += kubelet.GPUs(&spec.Containers[i]) * size(o.Job, role)
+		all += kubelet.GPUs(&spec) * int(o.Job.Spec.Replicas(role))
+	}
+	switch {
+	case all > 0 && len(o.Devices) == 0:
+		return []string{fmt.Sprintf("The job requests %d GPUs, and this machine has none: its programs start without.", all)}, nil
+	case all > len(o.Devices):
+		return nil, fmt.Errorf("the replicas request %d GPUs together, and this machine has %d: lower nvidia.com/gpu or the number of replicas", all, len(o.Devices))
+	}
+	return nil, nil
+}
+
+// checkNames checks the names of a template that become names of files here: the API server refuses others only with the pod.
+func checkNames(spec *corev1.PodSpec) error {
+	var names []string
+	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
+		names = append(names, c.Name)
+	}
+	for i := range spec.Volumes {
+		names = append(names, spec.Volumes[i].Name)
+		if claim := spec.Volumes[i].PersistentVolumeClaim; claim != nil {
+			names = append(names, claim.ClaimName)
 		}
 	}
-	if all == 0 || len(o.Devices) > 0 {
-		return nil
+	for _, name := range names {
+		if len(validation.IsDNS1123Subdomain(name)) > 0 {
+			return fmt.Errorf("%q is no name of a container, volume or claim: write lower-case letters, digits, '-' and '.', with a letter or digit at both ends", name)
+		}
 	}
-	return []string{fmt.Sprintf("The job requests %d GPUs, and this machine has none: its programs start without.", all)}
+	return nil
 }
 
 // checkPod checks what a template needs of a machine.
 func (o *Options) checkPod(spec *corev1.PodSpec) (notes []string, err error) {
+	if err := checkNames(spec); err != nil {
+		return nil, err
+	}
 	if spec.HostPID || spec.HostIPC {
 		return nil, errors.New("hostPID and hostIPC need a node of a cluster: remove them")
 	}
@@ -136,9 +165,6 @@ func (o *Options) checkPod(spec *corev1.PodSpec) (notes []string, err error) {
 			}
 			notes = append(notes, more...)
 		}
-	}
-	if n := kubelet.GPUs(&spec.Containers[0]); len(o.Devices) > 0 && n > len(o.Devices) {
-		return nil, fmt.Errorf("a replica requests %d GPUs, and this machine has %d: lower nvidia.com/gpu", n, len(o.Devices))
 	}
 	return notes, nil
 }

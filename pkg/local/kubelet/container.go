@@ -90,7 +90,7 @@ func (c *container) startProcess(spec *corev1.Container) error {
 	if err != nil {
 		return err
 	}
-	if len(p.devices) > 0 && variables["CUDA_VISIBLE_DEVICES"] == "" && GPUs(spec) > 0 {
+	if len(p.devices) > 0 && variables["CUDA_VISIBLE_DEVICES"] == "" && gpus(spec) > 0 {
 		environment = append(environment, "CUDA_VISIBLE_DEVICES="+strings.Join(p.devices, ","))
 	}
 	command := slices.Clone(spec.Command)

@@ -53,7 +53,7 @@ func (p *pod) sync() {
 
 // admit makes the volumes and takes the devices of the pod. It returns false while there are too few devices.
 func (p *pod) admit() bool {
-	devices, ok := p.kubelet.take(gpus(&p.Spec))
+	devices, ok := p.kubelet.take(GPUs(&p.Spec))
 	if !ok {
 		return false
 	}
@@ -170,17 +170,17 @@ func isOver(pod *corev1.Pod) bool {
 // ResourceGPU is the resource that stands for the GPUs of this machine.
 const ResourceGPU corev1.ResourceName = "nvidia.com/gpu"
 
-// gpus returns how many GPUs the pod requests.
-func gpus(spec *corev1.PodSpec) int {
+// GPUs returns how many GPUs the pod requests.
+func GPUs(spec *corev1.PodSpec) int {
 	n := 0
 	for i := range spec.Containers {
-		n += GPUs(&spec.Containers[i])
+		n += gpus(&spec.Containers[i])
 	}
 	return n
 }
 
-// GPUs returns how many GPUs a container requests.
-func GPUs(c *corev1.Container) int {
+// gpus returns how many GPUs a container requests.
+func gpus(c *corev1.Container) int {
 	limit := c.Resources.Limits[ResourceGPU]
 	return int(limit.Value())
 }
