@@ -27,6 +27,8 @@ func explain(err error, flags *genericclioptions.ConfigFlags) string {
 		return "there is no cluster: no kubeconfig names one. Set KUBECONFIG, or give --kubeconfig FILE."
 	case strings.Contains(text, "context") && (clientcmd.IsContextNotFound(err) || strings.Contains(text, "does not exist")):
 		return sentence(text) + contexts(flags)
+	case strings.Contains(text, "the server could not find the requested resource") && strings.Contains(text, "pods/"): // a kubelet answered
+		return "the node does not have it: fake nodes (kwok) have no logs and no pages of pods, and a kubelet can have lost the pod. On a lab use REAL=2. (" + text + ")"
 	case meta.IsNoMatchError(err), strings.Contains(text, "the server could not find the requested resource"):
 		return "the cluster does not know TrainingJobs: an administrator must install the CRD and the operator, as docs/install.md shows. (" + text + ")"
 	case apierrors.IsUnauthorized(err):

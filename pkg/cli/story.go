@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -13,7 +14,10 @@ func (t *tool) whyCommand() *cobra.Command {
 		Use: "why NAME", Args: jobNames(1, 1, 0), ValidArgsFunction: t.completeJobs(1),
 		Short:   "Say in a sentence why a job waits, restarts or has failed, on which facts, and what to do now",
 		Example: "  kubectl tj why mnist",
-		RunE: t.tell(func(v *story.View) (string, error) {
+		RunE: t.tell(func(ctx context.Context, c *connection, v *story.View) (string, error) {
+			if v.MissesHangs() {
+				c.addNewest(ctx, t, v)
+			}
 			e, err := story.Why(v)
 			return e.String(), err
 		}),
@@ -25,14 +29,14 @@ func (t *tool) timelineCommand() *cobra.Command {
 		Use: "timeline NAME", Args: jobNames(1, 1, 0), ValidArgsFunction: t.completeJobs(1),
 		Short:   "Draw the attempts of a job as bars, and list its incidents and its lost time",
 		Example: "  kubectl tj timeline mnist",
-		RunE: t.tell(func(v *story.View) (string, error) {
+		RunE: t.tell(func(_ context.Context, _ *connection, v *story.View) (string, error) {
 			return story.Timeline(v, t.screen.picture(), t.screen.marks), nil
 		}),
 	}
 }
 
 // tell returns the function of a verb that describes one job.
-func (t *tool) tell(tale func(*story.View) (string, error)) func(*cobra.Command, []string) error {
+func (t *tool) tell(tale func(context.Context, *connection, *story.View) (string, error)) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c, job, err := t.find(cmd.Context(), args[0])
 		if err != nil {
@@ -42,7 +46,7 @@ func (t *tool) tell(tale func(*story.View) (string, error)) func(*cobra.Command,
 		if err != nil {
 			return err
 		}
-		text, err := tale(v)
+		text, err := tale(cmd.Context(), c, v)
 		if err != nil {
 			return err
 		}

@@ -54,6 +54,7 @@ var (
 	NoProgram      = say("Correct command and args of the template, because the program is not in the image, or is not executable. A script needs its interpreter and the executable bit.")
 	BadCheck       = row(say("Correct the configuration of the preflight check. This failure does not blame the node."), see("Check: $do."), changeTemplate)
 	PodDeadline    = row(say("Raise activeDeadlineSeconds of the template's spec, or remove it, because it ended the pod."), changeTemplate)
+	NoProgress     = row(do(Logs, "--tail 5", "If they are too old, see the last lines of all ranks: $do."), set("progress.port", "To have hangs noticed and restarted, set $field and progress.action: Restart, and call trainingjob.report() (docs/recovery.md#progress)."))
 	Kubelets       = see("This exit code often means that a probe or a postStart hook failed. Check: $do")
 	Queued         = row(do(Get, "workloads.kueue.x-k8s.io $place", "Wait for the queue. See which jobs wait: $do."), do(Describe, "localqueues.kueue.x-k8s.io $place $queue", "See the quota in use: $do"))
 	changeTemplate = row(do(Change, "", "Templates change while the job is suspended: $do."), do(Run, "", "Change the file and run it again: $do."))

@@ -46,7 +46,7 @@ func (p *position) begin() {
 
 // pass passes a line of a stream, and returns whether it was not read before.
 func (p *position) pass(text string) (line Line, isNew bool, err error) {
-	line, ok := parse(strings.TrimSuffix(text, "\n"))
+	line, ok := Parse(strings.TrimSuffix(text, "\n"))
 	if !ok {
 		return line, false, fmt.Errorf("%w: %s", errGone, strings.TrimSpace(text)) // it is the kubelet who speaks
 	}
@@ -65,7 +65,7 @@ func (p *position) pass(text string) (line Line, isNew bool, err error) {
 // keepPartial keeps the text behind the last end of line: the container may have ended with it, or the stream within it.
 func (p *position) keepPartial(text string) error {
 	p.rest = text
-	if line, ok := parse(text); ok {
+	if line, ok := Parse(text); ok {
 		p.partial = &line
 	} else if text != "" && (text[0] < '0' || text[0] > '9') {
 		return fmt.Errorf("%w: %s", errGone, strings.TrimSpace(text))
@@ -104,8 +104,8 @@ func (p *position) isConfirmed() bool {
 	return p.alike > 1 || p.blank >= p.patience
 }
 
-// parse returns the line behind the time that the kubelet writes before it; ok is false if there is none.
-func parse(text string) (line Line, ok bool) {
+// Parse returns the line behind the time that the kubelet writes before it; ok is false if there is none.
+func Parse(text string) (line Line, ok bool) {
 	stamp, rest, _ := strings.Cut(text, " ")
 	at, err := time.Parse(time.RFC3339Nano, stamp)
 	return Line{Time: at, Text: rest}, err == nil

@@ -17,6 +17,38 @@ import (
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
+// mostLines is how many newest lines a fact names.
+const mostLines = 8
+
+// hangFacts show that a hang is not noticed, and how old the newest line of each rank is, the oldest first: a rank that is silent for longer
+// than the others may hang.
+func hangFacts(v *View) []string {
+	if !v.MissesHangs() {
+		return nil
+	}
+	facts := []string{"The job reports no progress, so a hang is not noticed."}
+	if v.LinesUnread != "" {
+		return append(facts, "The newest log lines could not be read: "+v.LinesUnread)
+	}
+	lines := slices.Clone(v.Newest)
+	slices.SortStableFunc(lines, func(a, b NewestLine) int { return a.Time.Compare(b.Time) })
+	var ages []string
+	for _, l := range lines[:min(len(lines), mostLines)] {
+		age := "none yet"
+		if !l.Time.IsZero() {
+			age = v.ago(l.Time) + " old"
+		}
+		ages = append(ages, l.Replica+" "+age)
+	}
+	if more := len(lines) - mostLines; more > 0 {
+		ages = append(ages, fmt.Sprintf("%d more at most %s old", more, v.ago(lines[mostLines].Time)))
+	}
+	if len(ages) > 0 {
+		facts = append(facts, "Newest log line of each rank: "+strings.Join(ages, ", ")+".")
+	}
+	return facts
+}
+
 // failureFacts return the latest failure, the reaction to it and its cost.
 func failureFacts(v *View) []string {
 	f := v.Job.Status.LastFailure

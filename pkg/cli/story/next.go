@@ -98,6 +98,9 @@ func underWay(v *View, s *state.Snapshot) []advice.Advice {
 	if v.Job.Status.Phase == v1alpha1.PhaseRestarting || v.Job.Status.Reason == v1alpha1.ReasonSomeReplicasRunning {
 		return append(afterFailure(v), advice.Restarting)
 	}
+	if v.MissesHangs() {
+		return []advice.Advice{advice.NoProgress}
+	}
 	return nil
 }
 

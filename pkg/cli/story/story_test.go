@@ -272,3 +272,52 @@ func TestTheRestartOfAReplicaSaysWhoAskedForIt(t *testing.T) {
 		t.Errorf("timeline:\n%s", text)
 	}
 }
+
+// A job that reports no progress may hang unseen: why shows how old the newest lines are, the oldest first, and the next step.
+func TestWhyOfARunThatMayHang(t *testing.T) {
+	running := phase(v1alpha1.PhaseRunning, v1alpha1.ReasonAllReplicasRunning, "All replicas run.")
+	at := func(before time.Duration) time.Time { return builder.Epoch.Add(10*time.Minute - before) }
+	for _, c := range []struct {
+		name    string
+		edit    func(*story.View)
+		options []builder.JobOption
+		want    []string
+		isNext  bool
+	}{
+		{"one rank is silent", func(v *story.View) {
+			v.Newest = []story.NewestLine{{Replica: "worker-0", Time: at(5 * second)}, {Replica: "worker-1", Time: at(45 * second)}, {Replica: "worker-2"}}
+		}, nil, []string{"The job reports no progress, so a hang is not noticed.", "Newest log line of each rank: worker-2 none yet, worker-1 45s old, worker-0 5s old."}, true},
+		{"many ranks", func(v *story.View) {
+			for i := range 10 {
+				v.Newest = append(v.Newest, story.NewestLine{Replica: "r", Time: at(time.Duration(i) * second)})
+			}
+		}, nil, []string{"The job reports no progress, so a hang is not noticed.", "Newest log line of each rank: r 9s old, r 8s old, r 7s old, r 6s old, r 5s old, r 4s old, r 3s old, r 2s old, 2 more at most 1s old."}, true},
+		{"no right to read logs", func(v *story.View) { v.LinesUnread = "you may not get pods/log." }, nil,
+			[]string{"The job reports no progress, so a hang is not noticed.", "The newest log lines could not be read: you may not get pods/log."}, true},
+		{"progress is reported", func(*story.View) {}, []builder.JobOption{func(job *v1alpha1.TrainingJob) { job.Spec.Progress = &v1alpha1.Progress{Port: 9500} }}, nil, false},
+		{"it does not run yet", func(*story.View) {}, []builder.JobOption{phase(v1alpha1.PhasePending, v1alpha1.ReasonUnschedulable, "")}, nil, false},
+		{"a replica is not running", func(*story.View) {}, []builder.JobOption{phase(v1alpha1.PhaseRunning, v1alpha1.ReasonSomeReplicasRunning, "")}, nil, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			job := builder.Job("mnist", append([]builder.JobOption{builder.Workers(1), builder.RunsSince(0), running}, c.options...)...)
+			v := view(job, builder.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, corev1.PodRunning))
+			c.edit(v)
+			e, err := story.Why(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, fact := range e.Facts {
+				if strings.Contains(fact, "hang") || strings.Contains(fact, "ewest log line") {
+					got = append(got, fact)
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("facts (-want +got):\n%s", diff)
+			}
+			if isNext := strings.Contains(strings.Join(e.Next, " "), "docs/recovery.md#progress"); isNext != c.isNext {
+				t.Errorf("next: %q", e.Next)
+			}
+		})
+	}
+}

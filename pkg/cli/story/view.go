@@ -32,6 +32,23 @@ type View struct {
 	Now       time.Time
 	// lines are the lines that explain the ends of programs, by pod, from logs.
 	lines map[string]string
+	// Newest are the newest log lines of the replicas, in the order of ranks, or LinesUnread is why they could not be read. Both are empty for
+	// a job whose hangs the operator notices.
+	Newest      []NewestLine
+	LinesUnread string
+}
+
+// NewestLine is when a replica printed its newest line; a zero time if it has printed none.
+type NewestLine struct {
+	Replica string
+	Time    time.Time
+}
+
+// MissesHangs reports whether all replicas run and the operator would not notice a hang.
+func (v *View) MissesHangs() bool {
+	job := v.Job
+	return job.Status.Phase == v1alpha1.PhaseRunning && job.Status.Reason == v1alpha1.ReasonAllReplicasRunning && job.Spec.Progress == nil &&
+		condition(job, v1alpha1.ConditionProgressing) == nil && !job.Spec.IsManagedElsewhere() && !v.IsStopped && job.DeletionTimestamp == nil
 }
 
 // reader returns whom advice about the job is for.

@@ -45,7 +45,7 @@ func Why(v *View) (Explanation, error) {
 	if err != nil {
 		return Explanation{}, err
 	}
-	facts := slices.Concat(failureFacts(v), kubeletFacts(v), replicaFacts(s), waitFacts(v, s), budgetFacts(v), nodeFacts(v), eventFacts(v))
+	facts := slices.Concat(hangFacts(v), failureFacts(v), kubeletFacts(v), replicaFacts(s), waitFacts(v, s), budgetFacts(v), nodeFacts(v), eventFacts(v))
 	return Explanation{Sentence: state.Printable(sentence(v)), Facts: printable(facts), Output: output(v.Job.Status.LastFailure), Next: printable(next(v, s))}, nil
 }
 
