@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"time"
 
@@ -65,7 +66,7 @@ func newest(ctx context.Context, reader *podLogs, pod, container string) (time.T
 	}
 	defer func() { _ = log.Close() }() // only read from
 	text, err := bufio.NewReader(log).ReadString('\n')
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return time.Time{}, err
 	}
 	line, _ := logs.Parse(text) // without a time there is no line

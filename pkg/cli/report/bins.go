@@ -64,7 +64,7 @@ func leastGood(segments []Segment) []Segment {
 	var row []Segment
 	for i, e := range edges {
 		if worst := slices.IndexFunc(count, isThere); i > 0 && worst >= 0 {
-			row = append(row, Segment{States[worst], Interval{edges[i-1].at, e.at}})
+			row = append(row, Segment{States[worst], Interval{From: edges[i-1].at, To: e.at}})
 		}
 		count[e.state] += e.by
 	}
@@ -121,7 +121,7 @@ func inColumns(row []Segment, from, to time.Time, step time.Duration) []Segment 
 			}
 		}
 		if worst != "" {
-			list = append(list, Segment{worst, Interval{t, end}})
+			list = append(list, Segment{worst, Interval{From: t, To: end}})
 		}
 	}
 	return tidy(list)

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/trainingjob/operator/pkg/cli/story"
 	"github.com/trainingjob/operator/pkg/job/failure"
 	"github.com/trainingjob/operator/pkg/job/state"
 )
@@ -129,7 +130,11 @@ func (c *chart) drawAttempts(r *Report) {
 		if a.Last > a.First {
 			row.Name = fmt.Sprintf("%d to %d", a.First, a.Last)
 		}
-		row.Paths = c.paths([][]Segment{ofAttempt(r, c.Earlier+i)}, 12, 0)
+		whole := Interval{From: a.From, To: r.End}
+		if next := c.Earlier + i + 1; next < len(r.Attempts) {
+			whole.To = r.Attempts[next].From // the time that the failure cost is the attempt's
+		}
+		row.Paths = c.paths([][]Segment{ofParts(story.Within(r.parts, whole), Failed)}, 12, 0)
 		for n := range r.Incidents {
 			t := r.Incidents[n].Time.Time
 			isOfBefore := i > 0 && !t.After(a.From) // an attempt begins with the incident that ended the one before it

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -39,29 +38,29 @@ func incidents(status *v1alpha1.TrainingJobStatus, lines []journal.Line) []Incid
 
 func seconds(d time.Duration) int64 { return int64(max(0, d).Seconds()) }
 
-// attempts returns the attempts, oldest first.
-func attempts(v *story.View, incidents []Incident, lines []journal.Line) []Attempt {
-	job := v.Job.DeepCopy()
-	job.Status.Incidents = nil
+// attempts returns the attempts, oldest first, and how the job was, which the log may know better than the status.
+func attempts(v *story.View, incidents []Incident, lines []journal.Line) ([]Attempt, []story.Part) {
+	full := *v
+	full.Job = v.Job.DeepCopy()
+	full.Job.Status.Incidents = nil
 	for i := range incidents {
-		job.Status.Incidents = append(job.Status.Incidents, incidents[i].Incident)
+		full.Job.Status.Incidents = append(full.Job.Status.Incidents, incidents[i].Incident)
 	}
-	ran := runs(v, lines)
+	parts := story.Parts(&full, runs(lines)...)
 	var list []Attempt
-	for _, s := range story.Spans(&story.View{Job: job, Now: v.Now}) {
-		a := Attempt{First: s.First, Last: s.Last, Interval: Interval{s.From, state.Latest(s.From, s.To)}}
+	for _, s := range story.Spans(&full) {
+		a := Attempt{First: s.First, Last: s.Last, Interval: Interval{From: s.From, To: state.Latest(s.From, s.To)}}
 		if s.Ended != nil {
 			a.EndedBy = numberOf(incidents, s.Ended)
 		}
-		if !s.Ran.IsZero() {
-			a.Ran = &s.Ran
-		}
-		if at := firstWithin(ran, a.Interval); a.Ran == nil && s.First == s.Last && at != nil {
-			a.Ran = at
+		for _, p := range story.Within(parts, a.Interval) {
+			if p.State == story.Running && a.Ran == nil {
+				a.Ran = &p.From
+			}
 		}
 		list = append(list, a)
 	}
-	return list
+	return list, parts
 }
 
 func numberOf(incidents []Incident, i *v1alpha1.Incident) int32 {
@@ -73,31 +72,15 @@ func numberOf(incidents []Incident, i *v1alpha1.Incident) int32 {
 	return 0
 }
 
-// runs returns the times at which all replicas began to run, oldest first.
-func runs(v *story.View, lines []journal.Line) []time.Time {
+// runs returns the times at which all replicas began to run, by the log.
+func runs(lines []journal.Line) []time.Time {
 	var times []time.Time
 	for i := range lines {
 		if lines[i].Message == journal.MessageRuns {
 			times = append(times, lines[i].RunningTime.Time)
 		}
 	}
-	for i := range v.Events {
-		e := &v.Events[i]
-		if e.Reason == v1alpha1.ConditionRunning && countOf(e) == 1 { // of several in one Event only the first and the last have a time
-			times = append(times, story.Seen(e))
-		}
-	}
-	slices.SortFunc(times, time.Time.Compare)
 	return times
-}
-
-func firstWithin(times []time.Time, i Interval) *time.Time {
-	for _, t := range times {
-		if !t.Before(i.From) && !t.After(i.To) {
-			return &t
-		}
-	}
-	return nil
 }
 
 // addCosts adds to the incidents how long it took until what they restarted ran again.
@@ -170,27 +153,4 @@ func began(c *corev1.ContainerStatus) *metav1.Time {
 	default:
 		return nil
 	}
-}
-
-// suspensions returns when the job was suspended, by its condition and its Events.
-func suspensions(v *story.View) []Interval {
-	var list []Interval
-	var since time.Time
-	events := v.EventsByTime()
-	slices.Reverse(events)
-	for i := range events {
-		switch at := story.Seen(&events[i]); events[i].Reason {
-		case v1alpha1.ConditionSuspended:
-			since = at
-		case v1alpha1.EventResumed:
-			if !since.IsZero() {
-				list = append(list, Interval{since, at})
-			}
-			since = time.Time{}
-		}
-	}
-	if c := meta.FindStatusCondition(v.Job.Status.Conditions, v1alpha1.ConditionSuspended); c != nil && c.Status == metav1.ConditionTrue {
-		list = append(list, Interval{c.LastTransitionTime.Time, v.Now})
-	}
-	return list
 }

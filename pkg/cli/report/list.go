@@ -46,16 +46,16 @@ func rowOf(job *v1alpha1.TrainingJob, now time.Time) listRow {
 		return row
 	}
 	v := &story.View{Job: job, Now: now}
-	r := Report{Phase: s.Phase, Start: &s.StartTime.Time, End: now, Incidents: incidents(s, nil), Suspensions: suspensions(v)}
+	r := Report{Phase: s.Phase, Start: &s.StartTime.Time, End: now, Incidents: incidents(s, nil)}
 	if s.CompletionTime != nil {
 		r.End = s.CompletionTime.Time
 	}
-	r.Attempts = attempts(v, r.Incidents, nil)
+	_, r.parts = attempts(v, r.Incidents, nil)
 	c := &chart{from: *r.Start, to: r.End}
 	if !c.to.After(c.from) {
 		c.to = c.from.Add(time.Second)
 	}
-	row.Paths = c.paths([][]Segment{byAttempts(&r)}, 12, 0)
+	row.Paths = c.paths([][]Segment{ofParts(r.parts, Failed)}, 12, 0)
 	for i := range r.Incidents {
 		row.Marks = append(row.Marks, c.markOf(&r.Incidents[i], 0))
 	}

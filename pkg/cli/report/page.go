@@ -98,7 +98,12 @@ func (r *Report) tiles() []tile {
 		list = append(list, tile{"Duration", duration.HumanDuration(r.End.Sub(*r.Start)), "since " + clock(*r.Start)})
 	}
 	if r.RunningTimeRatio != nil {
-		list = append(list, tile{"Ran", fmt.Sprintf("%.1f %%", 100**r.RunningTimeRatio), "of the time"})
+		list = append(list, tile{"Ran", duration.HumanDuration(r.totals.Ran), fmt.Sprintf("%.1f %% of the time without suspensions", 100**r.RunningTimeRatio)})
+	}
+	for _, part := range []tile{{"Suspended", duration.HumanDuration(r.totals.Suspended), ""}, {"Lost", duration.HumanDuration(r.totals.Lost), "did not train"}} {
+		if part.Value != duration.HumanDuration(0) {
+			list = append(list, part)
+		}
 	}
 	if s.Ready != "" && s.Ready != "-" {
 		list = append(list, tile{"Ready", s.Ready, "replicas"})
@@ -162,8 +167,8 @@ func since(from *time.Time, t time.Time) string {
 }
 
 var stateWords = map[State]string{
-	Failed: "broken", Restarting: "restarting", Waiting: "waiting for a node, or suspended", Starting: "starting",
-	Unknown: "starting or running", Running: "running", Succeeded: "succeeded",
+	Failed: "broken", Restarting: "restarting", Waiting: "waiting for a node", Suspended: "suspended", Starting: "starting",
+	Unknown: "not known", Running: "running", Succeeded: "succeeded",
 }
 
 // words returns what the legend calls a state.

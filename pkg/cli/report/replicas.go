@@ -21,6 +21,7 @@ const (
 	Failed     State = "failed"
 	Restarting State = "restarting"
 	Waiting    State = "waiting"
+	Suspended  State = "suspended"
 	Starting   State = "starting"
 	Unknown    State = "unknown"
 	Running    State = "running"
@@ -28,7 +29,7 @@ const (
 )
 
 // States are all states, the less good first.
-var States = []State{Failed, Restarting, Waiting, Starting, Unknown, Running, Succeeded}
+var States = []State{Failed, Restarting, Waiting, Suspended, Starting, Unknown, Running, Succeeded}
 
 // Segment is a while in which a replica was in one state.
 type Segment struct {
@@ -57,7 +58,7 @@ func (r *Replicas) Name() string {
 
 // replicas returns how each replica was.
 func replicas(v *story.View, r *Report) []Replicas {
-	common := byAttempts(r)
+	common := ofParts(r.parts, Restarting) // until a failure is shown at its replica, all wait for the restart
 	own := map[state.Slot][]Segment{}
 	paintIncidents(own, common, v, r.Incidents)
 	paintPods(own, common, v, r)
@@ -80,46 +81,23 @@ func replicas(v *story.View, r *Report) []Replicas {
 	return list
 }
 
-// byAttempts returns the state of a replica without other facts.
-func byAttempts(r *Report) []Segment {
-	var row []Segment
-	for i := range r.Attempts {
-		if i > 0 {
-			row = append(row, Segment{Restarting, Interval{r.Attempts[i-1].To, r.Attempts[i].From}})
-		}
-		row = append(row, ofAttempt(r, i)...)
+// ofParts returns the parts of the job as segments; lost is how time is drawn that a failure cost before the decision to restart.
+func ofParts(parts []story.Part, lost State) []Segment {
+	states := map[story.PartState]State{
+		story.Suspended: Suspended, story.Starting: Starting, story.Running: Running, story.Restarting: Restarting, story.Lost: lost, story.Unknown: Unknown,
 	}
-	for _, s := range r.Suspensions {
-		row = paint(row, Segment{Waiting, Interval{state.Latest(s.From, *r.Start), s.To}})
+	var row []Segment
+	for _, p := range parts {
+		row = append(row, Segment{states[p.State], p.Interval})
 	}
 	return tidy(row)
-}
-
-// ofAttempt returns how the job was in its i-th attempt.
-func ofAttempt(r *Report, i int) []Segment {
-	a := &r.Attempts[i]
-	begin := Restarting
-	if a.First == 0 {
-		begin = Starting
-	}
-	isLast := i == len(r.Attempts)-1
-	switch {
-	case a.Ran != nil:
-		return []Segment{{begin, Interval{a.From, *a.Ran}}, {Running, Interval{*a.Ran, a.To}}}
-	case isLast && r.Phase == v1alpha1.PhaseRestarting:
-		return []Segment{{Restarting, a.Interval}}
-	case isLast && a.First == a.Last && (r.Phase == v1alpha1.PhasePending || r.Phase == v1alpha1.PhaseCreated):
-		return []Segment{{begin, a.Interval}}
-	default:
-		return []Segment{{Unknown, a.Interval}}
-	}
 }
 
 // paintIncidents shows, on the row of the failed replica, the time from its failure until its next life.
 func paintIncidents(own map[state.Slot][]Segment, common []Segment, v *story.View, incidents []Incident) {
 	for i := range slices.Backward(incidents) {
 		f := &incidents[i]
-		down := Segment{Failed, Interval{f.Time.Time, f.RestartTime.Time}}
+		down := Segment{Failed, Interval{From: f.Time.Time, To: f.RestartTime.Time}}
 		if !failure.IsFailure(f.Cause) {
 			down.State = Restarting
 		}
@@ -139,7 +117,7 @@ func paintIncidents(own map[state.Slot][]Segment, common []Segment, v *story.Vie
 		if !isOwn {
 			row = common
 		}
-		own[slot] = paint(row, Segment{Failed, Interval{f.Time.Time, v.Job.Status.CompletionTime.Time}})
+		own[slot] = paint(row, Segment{Failed, Interval{From: f.Time.Time, To: v.Job.Status.CompletionTime.Time}})
 	}
 }
 
@@ -199,7 +177,7 @@ func (l life) segments(r *Report) []Segment {
 	}
 	begin, end := beginAndEnd(r, l.is.Life)
 	var list []Segment
-	for _, s := range []Segment{{Waiting, Interval{created, scheduled}}, {begin, Interval{scheduled, ran}}, {Running, Interval{ran, over}}, {after, Interval{over, end}}} {
+	for _, s := range []Segment{{Waiting, Interval{From: created, To: scheduled}}, {begin, Interval{From: scheduled, To: ran}}, {Running, Interval{From: ran, To: over}}, {after, Interval{From: over, To: end}}} {
 		s.To = state.Earliest(s.To, end)
 		if s.To.After(s.From) {
 			list = append(list, s)
@@ -234,13 +212,13 @@ func paint(row []Segment, s Segment) []Segment {
 	var painted []Segment
 	done := false
 	for _, was := range row {
-		if before := (Segment{was.State, Interval{was.From, state.Earliest(was.To, s.From)}}); before.To.After(before.From) {
+		if before := (Segment{was.State, Interval{From: was.From, To: state.Earliest(was.To, s.From)}}); before.To.After(before.From) {
 			painted = append(painted, before)
 		}
 		if !done && was.To.After(s.From) {
 			painted, done = append(painted, s), true
 		}
-		if after := (Segment{was.State, Interval{state.Latest(was.From, s.To), was.To}}); after.To.After(after.From) {
+		if after := (Segment{was.State, Interval{From: state.Latest(was.From, s.To), To: was.To}}); after.To.After(after.From) {
 			painted = append(painted, after)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -48,13 +47,14 @@ type Report struct {
 	Conditions   []metav1.Condition         `json:"conditions,omitempty"`
 	Events       []Event                    `json:"events,omitempty"`
 	Status       v1alpha1.TrainingJobStatus `json:"status"`
+
+	// parts is how the job was, totals where its time went.
+	parts  []story.Part
+	totals story.Totals
 }
 
 // Interval is from one time to another.
-type Interval struct {
-	From time.Time `json:"from"`
-	To   time.Time `json:"to"`
-}
+type Interval = story.Interval
 
 // Attempt is one attempt, or several that no source distinguishes.
 type Attempt struct {
@@ -94,7 +94,7 @@ func Make(v *story.View, lines []journal.Line) Report {
 		Job: job.Name, Namespace: job.Namespace, UID: job.UID, Framework: job.Spec.Framework,
 		Phase: status.Phase, Reason: status.Reason, Message: status.Message, Made: v.Now, End: v.Now,
 		Lost: status.LostSeconds, AvoidedNodes: status.AvoidedNodes, Conditions: status.Conditions,
-		Summary: summary(v), Status: *status.DeepCopy(), Events: eventsOf(v), Suspensions: suspensions(v),
+		Summary: summary(v), Status: *status.DeepCopy(), Events: eventsOf(v), Suspensions: story.Suspensions(v),
 	}
 	r.Status.Memory, r.Status.Incidents, r.Status.Conditions = v1alpha1.Memory{}, nil, nil
 	if status.CompletionTime != nil {
@@ -116,7 +116,8 @@ func Make(v *story.View, lines []journal.Line) Report {
 	if n := status.Restarts - int32(len(r.Incidents)); n > 0 {
 		r.Untold = n
 	}
-	r.Attempts = attempts(v, r.Incidents, lines)
+	r.totals, _ = story.TotalsOf(status, r.End)
+	r.Attempts, r.parts = attempts(v, r.Incidents, lines)
 	addCosts(r.Incidents, r.Attempts, v)
 	r.Replicas = replicas(v, &r)
 	return r
@@ -135,15 +136,7 @@ func eventsOf(v *story.View) []Event {
 	var list []Event
 	both := &story.View{Events: slices.Concat(v.Events, v.PodEvents)}
 	for _, e := range both.EventsByTime() {
-		list = append(list, Event{story.Seen(&e), e.Type, e.Reason, e.Message, countOf(&e)})
+		list = append(list, Event{story.Seen(&e), e.Type, e.Reason, e.Message, story.CountOf(&e)})
 	}
 	return list
-}
-
-// countOf returns how often the Event was emitted.
-func countOf(e *corev1.Event) int32 {
-	if e.Series != nil {
-		return e.Series.Count
-	}
-	return max(1, e.Count)
 }

@@ -306,7 +306,7 @@ func number(t *testing.T, text string) float64 {
 // A job that runs has run in its present attempt too, which only a condition shows: 1272 + 1699 + 1645 s and 1642 s of 6480 s.
 func TestTheTimeThatAJobRanIncludesThePresentRun(t *testing.T) {
 	v, lines := stories.Many(64)
-	if page := html(t, v, lines); !strings.Contains(page, "<dt>Ran</dt><dd>96.6 %</dd>") {
+	if page := html(t, v, lines); !strings.Contains(page, "<dt>Ran</dt><dd>104m</dd>") || !strings.Contains(page, "96.6 % of the time without suspensions") {
 		t.Errorf("the page lacks the time that the job ran: %s", regexp.MustCompile(`<dt>Ran</dt><dd>[^<]*`).FindString(page))
 	}
 }
@@ -340,14 +340,16 @@ func TestAnAttemptThatHasYetToRun(t *testing.T) {
 	}
 }
 
-func TestSuspendedTimeIsWaiting(t *testing.T) {
-	job := builder.Job("j", builder.Workers(1), builder.RunsSince(10*time.Second))
+func TestSuspendedTimeIsSuspended(t *testing.T) {
+	job := builder.Job("j", builder.Workers(1), builder.RunsSince(45*time.Second), builder.Status(func(s *v1alpha1.TrainingJobStatus) {
+		s.StartTime, s.RunningTime, s.RunningSeconds, s.SuspendedSeconds = builder.TimePtr(0), builder.TimePtr(10*time.Second), 10, 20
+	}))
 	e := func(reason string, at time.Duration) corev1.Event {
 		return corev1.Event{Reason: reason, LastTimestamp: builder.Time(at)}
 	}
 	v := &story.View{Job: job, Now: builder.Epoch.Add(time.Minute), Events: []corev1.Event{e("Resumed", 40*time.Second), e("Suspended", 20*time.Second)}}
 	r := report.Make(v, nil)
-	want := []string{"attempt 0-0 0s ran 10s to 1m0s ended by 0", "worker-0 starting 0s-10s running 10s-20s waiting 20s-40s running 40s-1m0s"}
+	want := []string{"attempt 0-0 0s ran 10s to 1m0s ended by 0", "worker-0 starting 0s-10s running 10s-20s suspended 20s-40s starting 40s-45s running 45s-1m0s"}
 	if diff := cmp.Diff(want, told(&r)); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
@@ -414,7 +416,7 @@ func TestAnIncidentHasOneMark(t *testing.T) {
 	if err := report.List(&list, []v1alpha1.TrainingJob{*job}, builder.Epoch, func(*v1alpha1.TrainingJob) string { return "" }, nil); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(list.String(), "starting or running</li>") {
+	if !strings.Contains(list.String(), "not known</li>") {
 		t.Error("the list does not say what its colours mean")
 	}
 }

@@ -16,8 +16,6 @@ import (
 type Span struct {
 	First, Last int32
 	From, To    time.Time
-	// Ran is when all replicas ran; zero if that is not known.
-	Ran time.Time
 	// Ended is the incident that ended it; nil if none did.
 	Ended *v1alpha1.Incident
 	// Within are the incidents that restarted less than the job, oldest first.
@@ -48,23 +46,23 @@ func Spans(v *View) []Span {
 		from, next, within = i.RestartTime.Time, i.Attempt+1, nil
 	}
 	spans = append(spans, Span{First: next, Last: status.Attempt, From: from, To: end, Within: within})
-	if status.RunningTime != nil && spans[0].First == first && !status.RunningTime.After(spans[0].To) {
-		spans[0].Ran = status.RunningTime.Time
-	}
-	if c := condition(v.Job, v1alpha1.ConditionRunning); c != nil && c.Status == "True" {
-		spans[len(spans)-1].Ran = c.LastTransitionTime.Time
-	}
 	return spans
 }
 
-// Marks are the characters that bars are drawn with.
-type Marks struct{ Starting, Running, Unknown, Incident string }
+// Marks are the characters that bars are drawn with: one for each state, in its order, and one for incidents.
+type Marks struct {
+	States   []string
+	Incident string
+}
 
 // The marks for terminals that show Unicode, and for everything else.
 var (
-	Blocks = Marks{Starting: "░", Running: "█", Unknown: "▓", Incident: "▲"}
-	ASCII  = Marks{Starting: ".", Running: "#", Unknown: "=", Incident: "^"}
+	Blocks = Marks{States: []string{"─", "░", "█", "▒", "×", "▓"}, Incident: "▲"}
+	ASCII  = Marks{States: []string{"-", ".", "#", ":", "x", "="}, Incident: "^"}
 )
+
+// stateNames are the names of the states in the legend.
+var stateNames = []string{"suspended", "starting", "running", "restarting", "lost", "unknown"}
 
 // leastBar is the narrowest useful bar.
 const leastBar = 10
@@ -78,11 +76,16 @@ func Timeline(v *View, width int, marks Marks) string {
 	}
 	b := &strings.Builder{}
 	head(b, v, spans)
+	parts := Parts(v)
 	c := &chart{from: spans[0].From, to: spans[len(spans)-1].To, columns: max(leastBar, width-24), marks: marks}
 	for i := range spans {
-		c.draw(b, &spans[i])
+		until := c.to
+		if i+1 < len(spans) {
+			until = spans[i+1].From // the time that the failure cost is the attempt's
+		}
+		c.draw(b, &spans[i], Within(parts, Interval{spans[i].From, until}))
 	}
-	fmt.Fprintf(b, "%s starting %s running %s either %s incident\n", marks.Starting, marks.Running, marks.Unknown, marks.Incident)
+	wrap(b, legend(parts, marks), width)
 	incidents(b, v, width)
 	lost(b, v)
 	return b.String()
@@ -90,12 +93,34 @@ func Timeline(v *View, width int, marks Marks) string {
 
 func head(b *strings.Builder, v *View, spans []Span) {
 	status := &v.Job.Status
-	total := spans[len(spans)-1].To.Sub(spans[0].From)
-	fmt.Fprintf(b, "%s: %s, %s, %s in %s", v.Name(), status.Phase, Count(status.Attempt-spans[0].First+1, "attempt"), Count(status.Restarts, "restart"), duration.HumanDuration(total))
-	if ratio, ok := state.RunningTimeRatio(status, v.Now); ok {
-		fmt.Fprintf(b, ", ran %.3f of the time", ratio)
+	fmt.Fprintf(b, "%s: %s, %s, %s", v.Name(), status.Phase, Count(status.Attempt-spans[0].First+1, "attempt"), Count(status.Restarts, "restart"))
+	if t, ok := TotalsOf(status, v.Now); ok {
+		fmt.Fprintf(b, ", %s", t)
 	}
 	b.WriteString("\n\n")
+}
+
+// String returns the totals as a clause: "ran 70s, suspended 41s, lost 4s of 115s".
+func (t Totals) String() string {
+	text := "ran " + duration.HumanDuration(t.Ran)
+	if t.Suspended > 0 {
+		text += ", suspended " + duration.HumanDuration(t.Suspended)
+	}
+	if t.Lost > 0 {
+		text += ", lost " + duration.HumanDuration(t.Lost)
+	}
+	return text + " of " + duration.HumanDuration(t.Ran+t.Suspended+t.Lost)
+}
+
+// legend names the marks of the states that are there.
+func legend(parts []Part, marks Marks) string {
+	text := ""
+	for s, name := range stateNames {
+		if slices.ContainsFunc(parts, func(p Part) bool { return int(p.State) == s }) {
+			text += marks.States[s] + " " + name + " "
+		}
+	}
+	return text + marks.Incident + " incident"
 }
 
 // chart draws spans on one scale of time.
@@ -115,21 +140,22 @@ func (c *chart) column(t time.Time) int {
 	return min(max(at, 0), c.columns)
 }
 
-func (c *chart) draw(b *strings.Builder, s *Span) {
+func (c *chart) draw(b *strings.Builder, s *Span, parts []Part) {
 	name := fmt.Sprintf("attempt %d", s.First)
 	if s.Last > s.First {
 		name = fmt.Sprintf("%d to %d", s.First, s.Last)
 	}
-	from, to := c.column(s.From), c.column(s.To)
-	to = max(to, min(from+1, c.columns))
-	bar := strings.Repeat(" ", min(from, c.columns-1))
-	if s.Ran.IsZero() {
-		bar += strings.Repeat(c.marks.Unknown, max(1, to-from))
-	} else {
-		ran := min(max(c.column(s.Ran), from), to-1)
-		bar += strings.Repeat(c.marks.Starting, max(0, ran-from)) + strings.Repeat(c.marks.Running, max(1, to-ran))
+	row := slices.Repeat([]string{" "}, c.columns)
+	for i, p := range parts {
+		from, to := min(c.column(p.From), c.columns-1), c.column(p.To)
+		if i == len(parts)-1 || i == 0 {
+			to = max(to, from+1) // the shortest attempt is seen, and its end
+		}
+		for at := from; at < to; at++ {
+			row[at] = c.marks.States[p.State]
+		}
 	}
-	fmt.Fprintf(b, "%-12s%s%s %s\n", name, bar, strings.Repeat(" ", max(0, c.columns-to)), duration.HumanDuration(s.To.Sub(s.From)))
+	fmt.Fprintf(b, "%-12s%s %s\n", name, strings.Join(row, ""), duration.HumanDuration(s.To.Sub(s.From)))
 	if len(s.Within) > 0 {
 		c.drawIncidents(b, s)
 	}

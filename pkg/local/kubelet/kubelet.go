@@ -23,7 +23,7 @@ type Options struct {
 	Server *server.Server
 	// Folder is the folder of the run, with the files of pods, and the claims without a folder of their own.
 	Folder string
-	// Root is the folder of this machine with the program, of which each life of a container has a layer of its own; empty for none.
+	// Root is the folder of this machine with the program. Each life of a container has its own layer over it. Empty for none.
 	Root string
 	// Say shows what the run does with the root.
 	Say func(text string)

@@ -16,8 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A life of a container begins with the files of the image. Here it begins with those of a folder of this machine, its root: it has a layer
-// of its own over the root, and the next life begins without that.
+// A life of a container begins with the files of the image. Here it begins with the files of a folder of this machine, its root. It has a
+// layer of its own over the root, and the next life begins without that layer.
 //
 //	overlay  the kernel mounts it over the root, for this life alone; its files are what the life has changed
 //	copied   it is a copy of the root, in whose place commands, arguments and variables have it
@@ -50,13 +50,13 @@ type layer struct {
 	copied map[string]stamp
 }
 
-// stamp tells whether a file has changed.
+// stamp changes with a file.
 type stamp struct {
 	size int64
 	time time.Time
 }
 
-// beginLayer returns the layer of the life that begins now of a container in that working directory, and drops that of the life before.
+// beginLayer returns the layer for a life that begins now of a container in that working directory, and removes the layer of the life before.
 func (k *Kubelet) beginLayer(pod *corev1.Pod, c *corev1.Container, folder string) (*layer, error) {
 	l := &layer{root: k.Root}
 	if filepath.IsAbs(folder) && !isWithin(k.Root, folder) && !isWithin(k.Folder, folder) {
@@ -137,8 +137,8 @@ func (l *layer) measure() error {
 	})
 }
 
-// walk visits the files below a folder that stands for the root, each with its path in the root. Folders that are kept, and those of tools
-// that no training changes, are left out of it.
+// walk visits the files below a folder that stands for the root, each with its path in the root. It leaves out folders that are kept, and
+// folders of tools that no training changes.
 func (l *layer) walk(folder string, visit func(path, inRoot string, e fs.DirEntry) error) error {
 	return filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
