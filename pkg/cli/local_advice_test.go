@@ -38,8 +38,9 @@ func suggested(t *testing.T, words string) int {
 	return len(found)
 }
 
-// start starts kubectl tj run with the file's text, and returns a function that stops it and returns its words.
-func start(t *testing.T, text string, flags ...string) func() string {
+// start starts kubectl tj run with the file's text. It returns a channel that is closed when the run has ended, and a function that stops it and
+// returns its words.
+func start(t *testing.T, text string, flags ...string) (over <-chan struct{}, stop func() string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "job.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -52,7 +53,7 @@ func start(t *testing.T, text string, flags ...string) func() string {
 		defer close(done)
 		s.run(ctx, append([]string{"run", file}, flags...))
 	}()
-	return func() string {
+	return done, func() string {
 		interrupt()
 		<-done
 		return s.out.String() + s.err.String()
@@ -72,7 +73,7 @@ time.sleep(1000)
 // freePort returns a port at which no program listens: other tests run local runs too.
 func freePort(t *testing.T) int {
 	t.Helper()
-	for port := 20000 + os.Getpid()%8000; port < 32000; port += 2 { // below the ports that the kernel gives to connections
+	for port := 20000 + os.Getpid()%8000; port < 29000; port += 2 { // below the ports that the kernel gives to connections
 		if listener, err := net.Listen("tcp", fmt.Sprintf(":%d", port)); err == nil {
 			listener.Close()
 			return port
@@ -103,9 +104,9 @@ func TestCommandsThatALocalRunSuggests(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			at := t.TempDir()
-			ended := start(t, c.job, append(c.flags, "--folder", at)...)
+			over, ended := start(t, c.job, append(c.flags, "--folder", at)...)
 			var words string
-			until(t, c.want, func() bool {
+			until(t, over, ended, c.want, func() bool {
 				_, words = reads(t.Context(), at, "why", "j")
 				return strings.Contains(words, c.want)
 			})

@@ -14,8 +14,6 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/schema"
-	"github.com/trainingjob/operator/pkg/job/state"
-	"github.com/trainingjob/operator/pkg/local"
 )
 
 // perCommand are the flags of run that describe the job of a command; a file describes its own.
@@ -78,9 +76,6 @@ func commandJob(o *submission, command, devices []string) (*v1alpha1.TrainingJob
 		if o.workers > 1 {
 			c.Env = append(c.Env, corev1.EnvVar{Name: "OMP_NUM_THREADS", Value: "1"})
 		}
-	}
-	if port := state.TraitsOf(job.Spec.Framework).Port; port.Default > 0 {
-		c.Ports = []corev1.ContainerPort{{Name: port.Name, ContainerPort: local.FreePort(port.Default, o.workers)}}
 	}
 	return job, nil
 }

@@ -25,15 +25,15 @@ func reads(ctx context.Context, folder string, args ...string) (int, string) {
 func TestALocalRunIsReadByOtherVerbs(t *testing.T) {
 	folder, end := t.TempDir(), filepath.Join(t.TempDir(), "end")
 	job := podSpec(`command: [sh, -c, "echo rank $RANK attempt $TRAININGJOB_ATTEMPT; test $TRAININGJOB_ATTEMPT = 0 && exec sleep 1000; until test -e $END; do sleep 0.01; done; echo bye; exit 0"], env: [{name: END, value: "`+end+`"}]`, "")
-	finished := make(chan int)
+	finished, ran := make(chan struct{}), ""
 	go func() {
+		defer close(finished)
 		status, words := runs(t, job, "--kill", "worker-1@0s", "--folder", folder)
-		if status != 0 {
+		if ran = words; status != 0 {
 			t.Errorf("the run ends with %d:\n%s", status, words)
 		}
-		finished <- status
 	}()
-	until(t, "the second attempt prints", func() bool {
+	until(t, finished, func() string { return ran }, "the second attempt prints", func() bool {
 		status, words := reads(t.Context(), folder, "logs", "j", "--rank", "1")
 		return status == 0 && words == "[1 a1] rank 1 attempt 1\n"
 	})
@@ -73,12 +73,16 @@ func TestALocalRunIsReadByOtherVerbs(t *testing.T) {
 	}
 }
 
-func until(t *testing.T, what string, is func() bool) {
+// until waits until it is so. If the run is over before, the test fails with its words.
+func until(t *testing.T, over <-chan struct{}, words func() string, what string, is func() bool) {
 	t.Helper()
 	for !is() {
 		select {
-		case <-t.Context().Done():
-			t.Fatalf("%s: the test has ended before", what)
+		case <-over:
+			if !is() {
+				t.Fatalf("%s: the run has ended before:\n%s", what, words())
+			}
+			return
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

@@ -118,21 +118,6 @@ func (n *Names) avoidBusy() {
 	}
 }
 
-// FreePort returns the first port from the given one that is free with its successors, one for each of so many replicas; the given one if
-// there is none.
-func FreePort(port int32, replicas int32) int32 {
-	for at := port; at < port+mostReplicas; at++ {
-		isFreeToo := true
-		for i := range replicas {
-			isFreeToo = isFreeToo && isFree(int(at+i))
-		}
-		if isFreeToo {
-			return at
-		}
-	}
-	return port
-}
-
 // ownPorts are the variables with the port at which their own replica listens, without a name before it.
 var ownPorts = []string{"PADDLE_PORT", "LIGHTGBM_LOCAL_LISTEN_PORT", trackerPort, v1alpha1.EnvProgressPort}
 

@@ -41,7 +41,37 @@ func (o *Options) Prepare() (notes []string, err error) {
 			}
 		}
 	}
+	notes = append(notes, o.avoidPort()...)
 	return notes, checkPorts(NewNames(o.Job).Ports())
+}
+
+// avoidPort has the job use another port if another program has the default port of the framework and no template names a port.
+func (o *Options) avoidPort() (notes []string) {
+	names := NewNames(o.Job)
+	port := state.TraitsOf(o.Job.Spec.Framework).Port
+	if port.Default == 0 || checkPorts(names.Ports()) == nil {
+		return nil
+	}
+	var mains []*corev1.Container
+	for _, role := range o.Job.Spec.Roles() {
+		containers := o.Job.Spec.ReplicaSpecs[role].Template.Spec.Containers // the job's own
+		for i := range containers {
+			if slices.ContainsFunc(containers[i].Ports, func(p corev1.ContainerPort) bool { return p.Name == port.Name }) {
+				return nil
+			}
+		}
+		mains = append(mains, &containers[0])
+	}
+	const beyond, most = 100, 1000 // the ports of the attempts
+	for at := port.Default + beyond; at < port.Default+most; at += int32(names.total) {
+		for _, main := range mains {
+			main.Ports = append(slices.DeleteFunc(main.Ports, func(p corev1.ContainerPort) bool { return p.Name == port.Name }), corev1.ContainerPort{Name: port.Name, ContainerPort: at})
+		}
+		if checkPorts(NewNames(o.Job).Ports()) == nil {
+			return []string{fmt.Sprintf("Another program has port %d of %s: this run uses port %d.", port.Default, o.Job.Spec.Framework, at)}
+		}
+	}
+	return nil
 }
 
 func (o *Options) checkJob() error {

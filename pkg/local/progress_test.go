@@ -51,7 +51,7 @@ func train() {
 // freePort returns a port at which no program listens, below the ports that the kernel gives to connections.
 func freePort(t *testing.T) int32 {
 	t.Helper()
-	for port := 20000 + os.Getpid()%8000; port < 32000; port++ {
+	for port := 20000 + os.Getpid()%8000; port < 29000; port++ {
 		if listener, err := net.Listen("tcp", fmt.Sprintf(":%d", port)); err == nil {
 			listener.Close()
 			return int32(port)

@@ -93,12 +93,12 @@ func (h *history) parts() []Part {
 	return parts
 }
 
-// Within returns the parts in an interval.
+// Within returns the parts in an interval. An interval of no length has the part at its time.
 func Within(parts []Part, in Interval) []Part {
 	var list []Part
 	for _, p := range parts {
 		p.From, p.To = state.Latest(p.From, in.From), state.Earliest(p.To, in.To)
-		if p.To.After(p.From) {
+		if p.To.After(p.From) || len(list) == 0 && p.To.Equal(in.From) && p.To.Equal(in.To) {
 			list = append(list, p)
 		}
 	}

@@ -56,9 +56,10 @@ func (p Ports) more(count int, promised ...int32) ([]int, error) {
 
 // freePort tries ports below Linux' ephemeral range (32768 and up): one that the kernel
 // itself had chosen it might give to an outgoing connection before its listener is up.
-// They are tried in random order because two labs may be starting at once.
+// They are tried in random order because two labs may be starting at once. PyTorch listens
+// from 29500, as torchrun and kubectl tj run do on the same machine.
 func freePort(taken map[int]bool) (int, error) {
-	const lowest, count, tries = 20000, 12000, 1000
+	const lowest, count, tries = 20000, 9000, 1000
 	for range tries {
 		port := lowest + rand.IntN(count)
 		if taken[port] {
