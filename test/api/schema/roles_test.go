@@ -2,6 +2,8 @@ package schema_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -46,6 +48,46 @@ func members(traits *state.Traits, more ...v1alpha1.Role) []v1alpha1.Role {
 		roles = append(roles, v1alpha1.Launcher)
 	}
 	return roles
+}
+
+// A framework of the CRD is everywhere where users and tests look for it.
+func TestEveryFrameworkOfTheCRDIsEverywhere(t *testing.T) {
+	var enum []string
+	for _, value := range installed(t).Spec.Validation.OpenAPIV3Schema.Properties["spec"].Properties["framework"].Enum {
+		enum = append(enum, fmt.Sprint(value))
+	}
+	if len(enum) == 0 || !slices.Equal(slices.Sorted(slices.Values(enum)), slices.Sorted(slices.Values(state.Frameworks()))) {
+		t.Errorf("the CRD has %v, the table of pkg/job/state %v", enum, state.Frameworks())
+	}
+	for _, name := range enum {
+		traits := state.TraitsOf(v1alpha1.Framework(name))
+		hasPorts := name == string(v1alpha1.MPI) || name == string(v1alpha1.Custom) || traits.Port.Default > 0 && traits.Port.Name != ""
+		if traits.Name != v1alpha1.Framework(name) || !hasPorts || traits.Roles == nil && name != string(v1alpha1.Custom) {
+			t.Errorf("%s lacks a port or roles: %+v", name, traits)
+		}
+		for pattern, word := range map[string]string{
+			"../../../pkg/job/framework/testdata/*-" + strings.ToLower(name) + "-*.golden": "",
+			"../../../sdk/python/trainingjob/manifest.py":                                  `"` + name + `"`,
+			"../../../docs/frameworks.md":                                                  name,
+			"../../../examples/*.yaml":                                                     "framework: " + name + "\n",
+		} {
+			if !anyHas(t, pattern, word) {
+				t.Errorf("%s: no file %s has %q", name, pattern, word)
+			}
+		}
+	}
+}
+
+// anyHas reports whether a file of that pattern has the word.
+func anyHas(t *testing.T, pattern, word string) bool {
+	files, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		text, err := os.ReadFile(file)
+		return err == nil && strings.Contains(string(text), word)
+	})
 }
 
 // The rules of the CRD accept the roles that the table of frameworks has, and no other. make generate renews the CRD.

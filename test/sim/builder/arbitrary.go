@@ -16,7 +16,7 @@ import (
 func ArbitraryJob() *rapid.Generator[*v1alpha1.TrainingJob] {
 	return rapid.Custom(func(t *rapid.T) *v1alpha1.TrainingJob {
 		options := []JobOption{
-			Framework(rapid.SampledFrom([]v1alpha1.Framework{v1alpha1.TensorFlow, v1alpha1.PyTorch, v1alpha1.JAX, v1alpha1.MPI, v1alpha1.XGBoost, v1alpha1.LightGBM, v1alpha1.Paddle, v1alpha1.Custom}).Draw(t, "framework")),
+			Framework(v1alpha1.Framework(rapid.SampledFrom(state.Frameworks()).Draw(t, "framework"))),
 			Workers(rapid.IntRange(1, 4).Draw(t, "workers")),
 			MaxRestarts(rapid.IntRange(0, 4).Draw(t, "maxRestarts")),
 			BackOff(rapid.IntRange(0, 5).Draw(t, "backoff"), 60),
