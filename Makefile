@@ -174,7 +174,7 @@ bin/demo: $(go_files) $(demo_files)
 	@.ci/build . ./test/bench/demo $@ ""
 
 bin/lab: $(lab_files)
-	@[ -e $@ ] || echo "bin/lab is Kubernetes in one program, so that no Docker and no cluster is needed. It is compiled once, in 10 to 20 minutes on 2 cores."
+	@[ -e $@ ] || echo "bin/lab is Kubernetes in one program, so that no Docker and no cluster is needed. It is compiled once, in 5 to 10 minutes on 2 cores."
 	@.ci/build test/lab . $@ "-X k8s.io/component-base/version.gitVersion=v1.37.1"
 
 .PHONY: real

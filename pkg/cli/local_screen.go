@@ -54,7 +54,9 @@ func (s *localScreen) Say(who, text string) {
 
 // Line shows a line of a replica. On a terminal it is in the replica's row of the table.
 func (s *localScreen) Line(replica, text string) {
-	text = state.Printable(strings.TrimSpace(text))
+	text = strings.ReplaceAll(text, "\t", "    ")
+	indent := text[:len(text)-len(strings.TrimLeft(text, " "))] // of a traceback
+	text = state.Printable(text)
 	if s.tool.screen.isTerminal {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -66,7 +68,7 @@ func (s *localScreen) Line(replica, text string) {
 		}
 		return
 	}
-	s.print(fmt.Sprintf("%-11s | %s", replica, text))
+	s.print(fmt.Sprintf("%-11s | %s%s", replica, indent, text))
 }
 
 // print prints a line, above the table.

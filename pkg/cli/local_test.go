@@ -47,7 +47,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("status %d", status)
 	}
 	for _, want := range []string{
-		"worker-1 exits with code 3", "Restarting: worker-1 on node-2 exited with code 3 (Error): the whole job restarts as attempt 1, 1 more follow, restart 1 of 10.",
+		"worker-1 exits with code 3", "Restarting: worker-1 on node-2 exited with code 3 (Error): the whole job restarts as attempt 1, 1 more follows, restart 1 of 10.",
 		"worker-0    | rank 0 of 2", "Succeeded: LeaderSucceeded", "j has succeeded", "attempt 1",
 	} {
 		if !strings.Contains(words, want) {
@@ -189,5 +189,27 @@ func TestRunNotesAHangThatNothingNotices(t *testing.T) {
 		if _, words := runs(t, job, "--stop", "worker-1@1h"); !strings.Contains(words, want) || strings.Contains(words, "--stop:") != (want != "") {
 			t.Errorf("%q: %s", progress, words)
 		}
+	}
+}
+
+// Lines of a traceback keep their steps.
+func TestRunKeepsIndentation(t *testing.T) {
+	_, words := runs(t, podSpec(`command: [sh, -c, "printf 'Traceback:\\n  File x\\n\\tline\\n'; exit 93"]`, ""))
+	for _, want := range []string{" | Traceback:\n", " |   File x\n", " |     line\n"} {
+		if !strings.Contains(words, want) {
+			t.Errorf("no %q:\n%s", want, words)
+		}
+	}
+}
+
+// A file without a TrainingJob has no plan, which a check must see.
+func TestPlanOfNoJob(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	if err := os.WriteFile(file, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := newStage(interceptor.Funcs{})
+	if status := s.run(t.Context(), []string{"plan", "-f", file}); status != 1 || !strings.Contains(s.err.String(), "there is no TrainingJob to plan") {
+		t.Errorf("status %d: %s", status, s.err)
 	}
 }

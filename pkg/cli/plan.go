@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -45,27 +46,35 @@ changes nothing. A file needs no cluster: defaults and checks come from the CRD 
 }
 
 func (t *tool) planFiles(files []string) error {
+	planned := 0
 	for _, name := range files {
 		documents, err := readDocuments(name, t.In)
 		if err != nil {
 			return err
 		}
 		for _, document := range documents {
-			if err := t.planDocument(name, document); err != nil {
+			switch err := t.planDocument(name, document); {
+			case errors.Is(err, schema.ErrOtherKind):
+				t.say(fmt.Sprintf("%s: left out: %v", name, err))
+			case err != nil:
 				return err
+			default:
+				planned++
 			}
 		}
+	}
+	if planned == 0 {
+		return fmt.Errorf("%s: there is no TrainingJob to plan: of a job of Kubeflow write kubectl tj convert -f FILE | kubectl tj plan -f -", strings.Join(files, ", "))
 	}
 	return nil
 }
 
-// planDocument prints what the operator would do with a document of a file. It skips documents that are not a TrainingJob.
+// planDocument prints what the operator would do with a document of a file. It returns ErrOtherKind for one that is no TrainingJob.
 func (t *tool) planDocument(name string, document []byte) error {
 	job, err := schema.Job(document)
 	switch {
 	case errors.Is(err, schema.ErrOtherKind):
-		t.say(fmt.Sprintf("%s: left out: %v", name, err))
-		return nil
+		return err
 	case err != nil:
 		return fmt.Errorf("%s: the API server would refuse it: %w", name, err)
 	}

@@ -12,7 +12,7 @@ import (
 func (t *tool) whyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "why NAME", Args: jobNames(1, 1, 0), ValidArgsFunction: t.completeJobs(1),
-		Short:   "Say in a sentence why a job waits, restarts or has failed, on which facts, and what to do now",
+		Short:   "Explain why a job waits, restarts or has failed, and show the facts and the next step",
 		Example: "  kubectl tj why mnist",
 		RunE: t.tell(func(ctx context.Context, c *connection, v *story.View) (string, error) {
 			if v.MissesHangs() {

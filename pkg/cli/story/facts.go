@@ -234,14 +234,13 @@ func nodeFacts(v *View) []string {
 	return facts
 }
 
-// eventFacts repeat the latest warnings that the status does not have, without the line that another fact has.
+// eventFacts repeat the latest warnings that the status does not have.
 func eventFacts(v *View) []string {
 	var facts []string
+	f := v.Job.Status.LastFailure
 	for _, e := range v.warnings(3) {
-		if f := v.Job.Status.LastFailure; f != nil && failure.Line(f) != "" && strings.HasSuffix(e.Message, state.Printable(failure.Line(f))) {
-			e.Message = failure.WithoutMessage(e.Message)
-		}
-		if message := v.Job.Status.Message; e.Message == "" || !strings.Contains(message, strings.TrimPrefix(e.Message, v.Job.Status.Reason+": ")) {
+		isKnown := strings.Contains(v.Job.Status.Message, strings.TrimPrefix(e.Message, v.Job.Status.Reason+": ")) || f != nil && strings.Contains(e.Message, failure.Describe(f))
+		if !isKnown { // by the first facts
 			facts = append(facts, fmt.Sprintf("Event %s, %s ago: %s", e.Reason, v.ago(Seen(&e)), e.Message))
 		}
 	}

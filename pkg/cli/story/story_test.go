@@ -110,7 +110,7 @@ func TestWhy(t *testing.T) {
 		}()},
 		{"a quota refuses it", view(builder.Job("mnist", builder.Workers(2), builder.StartedAt(0), quota, builder.Condition(v1alpha1.ConditionStalled, true, v1alpha1.ReasonQuotaExceeded, 0)))},
 		{"it restarts after it ran out of memory", view(builder.Job("mnist", builder.Workers(2), builder.StartedAt(0), builder.Attempt(1),
-			phase(v1alpha1.PhaseRestarting, v1alpha1.ReasonOutOfMemory, "worker-1 on gpu-7 exited with code 137 (OOMKilled): the whole job restarts as attempt 1, 1 more follow, restart 1 of 3."),
+			phase(v1alpha1.PhaseRestarting, v1alpha1.ReasonOutOfMemory, "worker-1 on gpu-7 exited with code 137 (OOMKilled): the whole job restarts as attempt 1, 1 more follows, restart 1 of 3."),
 			lastFailure(oom, ""), builder.Incidents(incident(oom, v1alpha1.ScopeJob, true, second)),
 			builder.Status(func(s *v1alpha1.TrainingJobStatus) {
 				s.Restarts, s.ChargedRestarts, s.NextStartTime = 1, 1, builder.TimePtr(605*second)
@@ -319,5 +319,21 @@ func TestWhyOfARunThatMayHang(t *testing.T) {
 				t.Errorf("next: %q", e.Next)
 			}
 		})
+	}
+}
+
+// An Event about the last failure repeats the first facts: why leaves it out. Others stay.
+func TestWhyRepeatsNoEvent(t *testing.T) {
+	f := failure(v1alpha1.CauseRetryable, "Error", 1, 500*second)
+	v := view(builder.Job("mnist", builder.Workers(2), builder.Attempt(1), lastFailure(f, "no data"), phase(v1alpha1.PhaseRestarting, v1alpha1.ReasonBackOff, "waits")))
+	for message, reason := range map[string]string{
+		"worker-1 on gpu-7 exited with code 1 (Error): the whole job restarts as attempt 1, restart 1 of 10. Last words: no data": "Restarting",
+		"New pods avoid gpu-7.": "NodeAvoided",
+	} {
+		v.Events = append(v.Events, corev1.Event{Type: corev1.EventTypeWarning, Reason: reason, Message: message, LastTimestamp: builder.Time(501 * second)})
+	}
+	e, err := story.Why(v)
+	if text := e.String(); err != nil || strings.Contains(text, "Event Restarting") || !strings.Contains(text, "Event NodeAvoided") {
+		t.Errorf("%v:\n%s", err, text)
 	}
 }

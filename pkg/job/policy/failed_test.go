@@ -89,15 +89,15 @@ func TestTheMessageShowsTheFailureAndWhatFollows(t *testing.T) {
 		want string
 	}{
 		{job(pytorch), seen(oom),
-			"worker-1 on node-worker-1 exited with code 137 (OOMKilled): the whole job restarts as attempt 1, 1 more follow, restart 1 of 3. The last line before the kill: killed"},
+			"worker-1 on node-worker-1 exited with code 137 (OOMKilled): the whole job restarts as attempt 1, 1 more follows, restart 1 of 3. The last line before the kill: killed"},
 		{job(pytorch), seen(builder.Gone("worker", 0)),
-			"worker-0 was lost (Vanished: its pod is gone without a trace): the whole job restarts as attempt 1, 1 more follow, not charged."},
+			"worker-0 was lost (Vanished: its pod is gone without a trace): the whole job restarts as attempt 1, 1 more follows, not charged."},
 		{job(pytorch), seen(builder.Gone("worker", 0), builder.Failed("worker", 1, builder.Exit(42), builder.At(10*second))),
-			"worker-0 was lost (Vanished: its pod is gone without a trace): the whole job restarts as attempt 1, 1 more follow, not charged."},
+			"worker-0 was lost (Vanished: its pod is gone without a trace): the whole job restarts as attempt 1, 1 more follows, not charged."},
 		{job(pytorch), seen(exit(0, 1), exit(1, 1)), "worker-0 on node-worker-0 exited with code 1 (Error), and 1 more did in the same second: " +
-			"the whole job restarts as attempt 1, 1 more follow, restart 1 of 10. Beside it ended worker-1: which was first does not show, and the logs of all are kept."},
+			"the whole job restarts as attempt 1, 1 more follows, restart 1 of 10. Beside it ended worker-1: which was first does not show, and the logs of all are kept."},
 		{job(builder.Rules(rule{ExitCodes: []int32{42}, Scope: v1alpha1.ScopeRole})), seen(exit(0, 42), exit(1, 1)),
-			"worker-0 on node-worker-0 exited with code 42 (Error): all replicas of role Worker are replaced, 1 more follow, restart 1 of 10."},
+			"worker-0 on node-worker-0 exited with code 42 (Error): all replicas of role Worker are replaced, 1 more follows, restart 1 of 10."},
 		{job(), seen(exit(0, 1), exit(1, 1)), "worker-0 on node-worker-0 exited with code 1 (Error), and 1 more did in the same second: " +
 			"this replica is replaced, and 1 more with it, restart 1 of 10."},
 		{job(builder.Charged(v1alpha1.BudgetOOMRestarts, 0, 0, 0)), seen(oom),

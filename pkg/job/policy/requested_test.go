@@ -32,17 +32,17 @@ func TestARestartThatIsAskedFor(t *testing.T) {
 		cause   v1alpha1.Cause
 		message string
 	}{
-		"for the first time": {requests("its loader hangs", ""), run, policy.Restart, v1alpha1.CauseRequested, "A user requested a restart (its loader hangs): the whole job restarts as attempt 4, 1 more follow, not charged."},
-		"once more":          {requests("2", "1"), run, policy.Restart, v1alpha1.CauseRequested, "A user requested a restart (2): the whole job restarts as attempt 4, 1 more follow, not charged."},
+		"for the first time": {requests("its loader hangs", ""), run, policy.Restart, v1alpha1.CauseRequested, "A user requested a restart (its loader hangs): the whole job restarts as attempt 4, 1 more follows, not charged."},
+		"once more":          {requests("2", "1"), run, policy.Restart, v1alpha1.CauseRequested, "A user requested a restart (2): the whole job restarts as attempt 4, 1 more follows, not charged."},
 		"and was answered":   {requests("1", "1"), run, policy.Continue, "", ""},
 		"and is no more":     {requests("", "1"), run, policy.Continue, "", ""},
-		"whatever the rules": {requests("1", "", catchAll), run, policy.Restart, v1alpha1.CauseRequested, "A user requested a restart (1): the whole job restarts as attempt 4, 1 more follow, not charged."},
+		"whatever the rules": {requests("1", "", catchAll), run, policy.Restart, v1alpha1.CauseRequested, "A user requested a restart (1): the whole job restarts as attempt 4, 1 more follows, not charged."},
 		"while one is broken": {requests("1", ""), []builder.SnapshotOption{builder.Now(40 * second), builder.Running("worker", 0), builder.Failed("worker", 1, builder.ExitSaying(137, "OOMKilled", ""))},
 			policy.Restart, v1alpha1.CauseOOM, ""},
 		"of a suspended job": {requests("1", "", builder.Suspended()), run, policy.Suspend, "", ""},
-		"at great length":    {requests(long, ""), run, policy.Restart, v1alpha1.CauseRequested, "A user requested a restart (" + long[:255] + "): the whole job restarts as attempt 4, 1 more follow, not charged."},
+		"at great length":    {requests(long, ""), run, policy.Restart, v1alpha1.CauseRequested, "A user requested a restart (" + long[:255] + "): the whole job restarts as attempt 4, 1 more follows, not charged."},
 		"with marks that turn the line": {requests("a\u202eb\x1b[31m", ""), run, policy.Restart, v1alpha1.CauseRequested,
-			"A user requested a restart (a b [31m): the whole job restarts as attempt 4, 1 more follow, not charged."},
+			"A user requested a restart (a b [31m): the whole job restarts as attempt 4, 1 more follows, not charged."},
 	} {
 		s := builder.Snapshot(c.job, c.pods...)
 		v := policy.Judge(s)
@@ -73,15 +73,15 @@ func TestARestartOfOneReplicaThatIsAskedFor(t *testing.T) {
 		pods    []builder.SnapshotOption
 		message string
 	}{
-		"a rank": {"worker-1: slow disk", nil, run, "A user requested a restart of worker-1 (slow disk): the whole job restarts as attempt 4, 1 more follow, not charged."},
+		"a rank": {"worker-1: slow disk", nil, run, "A user requested a restart of worker-1 (slow disk): the whole job restarts as attempt 4, 1 more follows, not charged."},
 		"one that others can do without": {"worker-1: slow disk", []builder.JobOption{tensorflow}, run,
 			"A user requested a restart of worker-1 (slow disk): only this replica is replaced, not charged."},
 		"a role": {"worker-1: slow disk", []builder.JobOption{builder.Of(v1alpha1.Worker, builder.Scope(v1alpha1.ScopeRole))}, run,
-			"A user requested a restart of worker-1 (slow disk): all replicas of role Worker are replaced, 1 more follow, not charged."},
+			"A user requested a restart of worker-1 (slow disk): all replicas of role Worker are replaced, 1 more follows, not charged."},
 		"without a reason":             {"worker-1", []builder.JobOption{tensorflow}, run, "A user requested a restart of worker-1: only this replica is replaced, not charged."},
 		"one that starts":              {"worker-1", []builder.JobOption{tensorflow}, append(run[:2:2], builder.Pending("worker", 1, builder.Life(3, 0))), "A user requested a restart of worker-1: only this replica is replaced, not charged."},
-		"no role":                      {"node-7: is slow", nil, run, "A user requested a restart (node-7: is slow): the whole job restarts as attempt 4, 1 more follow, not charged."},
-		"a pod":                        {"worker-1-a3r0: slow", nil, run, "A user requested a restart (worker-1-a3r0: slow): the whole job restarts as attempt 4, 1 more follow, not charged."},
+		"no role":                      {"node-7: is slow", nil, run, "A user requested a restart (node-7: is slow): the whole job restarts as attempt 4, 1 more follows, not charged."},
+		"a pod":                        {"worker-1-a3r0: slow", nil, run, "A user requested a restart (worker-1-a3r0: slow): the whole job restarts as attempt 4, 1 more follows, not charged."},
 		"of a role that the job lacks": {"evaluator-0: slow", nil, run, ""},
 		"none of the job":              {"worker-2: slow disk", nil, run, ""},
 		"one without a pod yet":        {"worker-1: slow disk", nil, run[:2], ""},

@@ -17,8 +17,11 @@ func restartMessage(s *state.Snapshot, restart *failure.Restart) string {
 	if restart.Charged {
 		charge = fmt.Sprintf("restart %d of %d", restart.Number, budget.Limit(&s.Job.Spec, budget.Of(&s.Job.Spec, restart)))
 	}
-	if restart.Followers > 0 {
-		follow = fmt.Sprintf(", %d more follow", restart.Followers)
+	switch n := restart.Followers; {
+	case n == 1:
+		follow = ", 1 more follows"
+	case n > 1:
+		follow = fmt.Sprintf(", %d more follow", n)
 	}
 	text := failure.Describe(&restart.Failure)
 	switch restart.Scope {

@@ -2,6 +2,8 @@
 
 import json
 import pathlib
+import subprocess
+import sys
 import unittest
 import warnings
 
@@ -15,6 +17,12 @@ def made(**arguments):
 
 def spec_of(job, role="Worker"):
     return job["spec"]["replicaSpecs"][role]["template"]["spec"]
+
+
+class Lazy(unittest.TestCase):
+    def test_modules_of_the_readme_need_no_import(self):
+        code = "import trainingjob; trainingjob.kubeflow.TrainingClient; trainingjob.kfp; assert not hasattr(trainingjob, 'kubflow')"
+        subprocess.run([sys.executable, "-c", code], check=True, cwd=pathlib.Path(__file__).parents[1])
 
 
 class Forgetful(unittest.TestCase):

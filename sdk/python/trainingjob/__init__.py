@@ -5,6 +5,7 @@ Manifests are plain dicts and need nothing but Python; Client needs the `kuberne
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from typing import Any, Callable, Mapping, Sequence, Tuple
 
@@ -69,3 +70,10 @@ def train(name: str, *, func: Callable[..., Any] | None = None, func_args: Mappi
     if warning := _forgets(made):
         warnings.warn(warning, stacklevel=2)
     return made if dry_run else client.get(name)
+
+
+def __getattr__(name: str) -> Any:
+    """Imports kubeflow and kfp when they are first used: most programs use neither."""
+    if name in ("kubeflow", "kfp"):
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -24,7 +24,7 @@ var _ = Describe("A node that is said to be gone", Serial, func() {
 		allReplaced(before, v)
 		incident(v, v1alpha1.CauseInfrastructure, reason)
 		notCharged(v)
-		j.tells(v1alpha1.EventRestarting, "worker-0 on "+node, "lost its node", "1 more follow", "not charged")
+		j.tells(v1alpha1.EventRestarting, "worker-0 on "+node, "lost its node", "1 more follows", "not charged")
 		if isAvoided {
 			avoids(j, v, node)
 		}
