@@ -17,11 +17,8 @@ func restartMessage(s *state.Snapshot, restart *failure.Restart) string {
 	if restart.Charged {
 		charge = fmt.Sprintf("restart %d of %d", restart.Number, budget.Limit(&s.Job.Spec, budget.Of(&s.Job.Spec, restart)))
 	}
-	switch n := restart.Followers; {
-	case n == 1:
-		follow = ", 1 more follows"
-	case n > 1:
-		follow = fmt.Sprintf(", %d more follow", n)
+	if n := restart.Followers; n > 0 {
+		follow = fmt.Sprintf(", %d more follow%s", n, map[bool]string{true: "s"}[n == 1])
 	}
 	text := failure.Describe(&restart.Failure)
 	switch restart.Scope {
