@@ -51,7 +51,7 @@ func IsGutted(c corev1.PodCondition) bool {
 // again. Also a pod that has failed meanwhile shows it so.
 func waitsWithEnd(pod *corev1.Pod, c *corev1.ContainerStatus) bool {
 	before := c.LastTerminationState.Terminated
-	return isGated(pod) && c.Name == MainContainer(pod) && c.State.Waiting != nil && before != nil && before.ContainerID == c.ContainerID
+	return isGated(pod) && c.Name == MainContainer(pod) && c.State.Waiting != nil && c.ContainerID != "" && before != nil && before.ContainerID == c.ContainerID
 }
 
 // isGated reports whether the pod has a gate: not on an API server before 1.35, which drops the policy of the container and the rules that keep the pod.

@@ -62,7 +62,7 @@ func callEvicted(pod *corev1.Pod, why string) {
 func isEnding(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed && slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
 		before := c.LastTerminationState.Terminated
-		return c.State.Running != nil || c.State.Terminated == nil && before != nil && before.ContainerID != c.ContainerID
+		return c.State.Running != nil || c.State.Terminated == nil && before != nil && (c.ContainerID == "" || before.ContainerID != c.ContainerID)
 	})
 }
 
