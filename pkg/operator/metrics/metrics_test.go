@@ -186,7 +186,7 @@ func TestObserve(t *testing.T) {
 		{name: "a replica that came back to an unhealthy node and left it again recovers from the second restart alone",
 			was: func(w *status) {
 				second := incident("Worker", 3, "Replica", 10*s, 40*s)
-				second.Pod = "j-worker-3-a0r1"
+				second.Pod, second.Replacement = "j-worker-3-a0r1", 1
 				w.Incidents = []v1alpha1.Incident{second, incident("Worker", 3, "Replica", 10*s, 20*s)}
 			},
 			then: func(n *status) { startedIn(n, "Worker", "3", "3:2"); n.Memory.CountedTime = builder.TimePtr(45 * s) },
@@ -195,7 +195,7 @@ func TestObserve(t *testing.T) {
 			was: func(w *status) {
 				w.Incidents = []v1alpha1.Incident{incident("Worker", 1, "Replica", 30*s, 30*s), incident("Worker", 3, "Role", 10*s, 10*s)}
 				startedIn(w, "Worker", "0,2-3", "0:1,1:2,2-3:1")
-				w.Incidents[0].Pod = "j-worker-1-a0r1"
+				w.Incidents[0].Pod, w.Incidents[0].Replacement = "j-worker-1-a0r1", 1
 			},
 			then: func(n *status) {
 				startedIn(n, "Worker", "0-3", "0:1,1:2,2-3:1")
