@@ -56,7 +56,22 @@ func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []core
 	if asks(job) {
 		showRequests(&pod.Spec)
 	}
+	if pod.Spec.HostNetwork {
+		joinNode(pod, Listens(job, slot))
+	}
 	return pod
+}
+
+// joinNode gives a pod on the network of its node the names of the cluster, unless the template has a dnsPolicy, and declares the ports at which it
+// listens: the scheduler puts no two pods that declare a port on one node.
+func joinNode(pod *corev1.Pod, ports []int32) {
+	pod.Spec.DNSPolicy = cmp.Or(pod.Spec.DNSPolicy, corev1.DNSClusterFirstWithHostNet)
+	main, declared := state.MainOf(pod), declaredPorts(&pod.Spec)
+	for _, port := range ports {
+		if main != nil && !slices.Contains(declared, port) {
+			main.Ports = append(main.Ports, corev1.ContainerPort{ContainerPort: port, HostPort: port, Protocol: corev1.ProtocolTCP})
+		}
+	}
 }
 
 // gateVolume is the volume that is mounted at the path of the gate.

@@ -110,6 +110,21 @@ func LeaderPorts(job *v1alpha1.TrainingJob) []int32 {
 	return ports
 }
 
+// Listens returns the TCP ports at which the replica of the slot listens for its peers, in whatever attempt; none for one that only connects, or
+// that chooses its ports itself.
+func Listens(job *v1alpha1.TrainingJob, slot state.Slot) []int32 {
+	switch traits := state.TraitsOf(job.Spec.Framework); {
+	case job.Spec.LaunchesBySSH() && slot.Role == v1alpha1.Worker:
+		return []int32{SSHPort}
+	case traits.Meet && slot == state.Leader(&job.Spec):
+		return LeaderPorts(job)
+	case traits.Meet, traits.Port.Default == 0, slot.Role == v1alpha1.Evaluator:
+		return nil
+	default:
+		return []int32{Port(job, slot.Role)}
+	}
+}
+
 // Meeting returns the leader's port as the values of variables have it, and the variables that these refer to.
 func Meeting(job *v1alpha1.TrainingJob) (port string, variables []corev1.EnvVar) {
 	if !state.KeepsPods(job) {

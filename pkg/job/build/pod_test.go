@@ -56,7 +56,7 @@ func TestAPodIsTheTemplateAndTheInjectionsNothingElse(t *testing.T) {
 			}
 		}
 		got.Spec.Hostname, got.Spec.Subdomain, got.Spec.RestartPolicy = want.Spec.Hostname, want.Spec.Subdomain, want.Spec.RestartPolicy
-		got.Spec.Affinity = want.Spec.Affinity
+		got.Spec.Affinity, got.Spec.DNSPolicy = want.Spec.Affinity, want.Spec.DNSPolicy
 		got.Spec.Tolerations = slices.DeleteFunc(got.Spec.Tolerations, func(t corev1.Toleration) bool { return t.TolerationSeconds != nil && *t.TolerationSeconds == 30 })
 		for _, containers := range [][]corev1.Container{want.Spec.InitContainers, want.Spec.Containers} {
 			for i := range containers {
@@ -64,6 +64,7 @@ func TestAPodIsTheTemplateAndTheInjectionsNothingElse(t *testing.T) {
 			}
 		}
 		for i := range got.Spec.Containers {
+			got.Spec.Containers[i].Ports = nil // of hostNetwork
 			got.Spec.Containers[i].Env = ownEnv(got.Spec.Containers[i].Env, want.Spec.Containers[i].Env)
 		}
 		for i := range got.Spec.InitContainers {

@@ -36,12 +36,16 @@ func Service(job *v1alpha1.TrainingJob, ports []int32) *corev1.Service {
 func DeclaredPorts(job *v1alpha1.TrainingJob) []int32 {
 	var ports []int32
 	for _, role := range job.Spec.Roles() {
-		template := job.Spec.ReplicaSpecs[role].Template.Spec
-		for _, c := range slices.Concat(template.InitContainers, template.Containers) {
-			for _, port := range c.Ports {
-				if port.Protocol == "" || port.Protocol == corev1.ProtocolTCP {
-					ports = append(ports, port.ContainerPort)
-				}
+		ports = append(ports, declaredPorts(new(job.Spec.ReplicaSpecs[role].Template.Spec))...)
+	}
+	return ports
+}
+
+func declaredPorts(pod *corev1.PodSpec) (ports []int32) {
+	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
+		for _, port := range c.Ports {
+			if port.Protocol == "" || port.Protocol == corev1.ProtocolTCP {
+				ports = append(ports, port.ContainerPort)
 			}
 		}
 	}

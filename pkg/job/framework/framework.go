@@ -78,15 +78,8 @@ const maxPorts = 100
 // templates declare, as far as there is room for them. XGBoost itself chooses the ports that ranks open among themselves.
 func Ports(job *v1alpha1.TrainingJob) []int32 {
 	var ports []int32
-	switch traits := state.TraitsOf(job.Spec.Framework); {
-	case traits.Meet:
-		ports = build.LeaderPorts(job)
-	case job.Spec.LaunchesBySSH():
-		ports = []int32{build.SSHPort}
-	case traits.Port.Default != 0:
-		for _, role := range job.Spec.Roles() {
-			ports = append(ports, build.Port(job, role))
-		}
+	for _, role := range job.Spec.Roles() {
+		ports = append(ports, build.Listens(job, state.Slot{Role: role})...)
 	}
 	for _, port := range build.DeclaredPorts(job) {
 		if len(ports) < maxPorts && !slices.Contains(ports, port) {

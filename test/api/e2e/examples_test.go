@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/test/api/testbed"
 )
 
 var _ = Describe("The example", Serial, func() {
@@ -31,6 +32,7 @@ var _ = Describe("The example", Serial, func() {
 	for _, file := range slices.Concat(alone, withPrograms) {
 		It(strings.TrimPrefix(file, "../../../examples/")+" works as it is", needs(file), func() {
 			gpusAreFree()
+			offer("rdma/hca_shared_devices_a", 8)
 			example := applyExample(file)
 			j := &submitted{name: example.GetName(), generation: 1}
 			if example.GetLabels()[v1alpha1.LabelQueue] != "" { // there is no such queue, and a queue alone starts the job
@@ -45,6 +47,23 @@ var _ = Describe("The example", Serial, func() {
 		})
 	}
 })
+
+// offer gives each fake node devices of that name.
+func offer(device string, n int) {
+	GinkgoHelper()
+	var nodes corev1.NodeList
+	Expect(kube.List(here.ctx, &nodes)).To(Succeed())
+	for i := range nodes.Items {
+		node := &nodes.Items[i]
+		if !testbed.IsFake(node) {
+			continue
+		}
+		before := node.DeepCopy()
+		amount := *resource.NewQuantity(int64(n), resource.DecimalSI)
+		node.Status.Capacity[corev1.ResourceName(device)], node.Status.Allocatable[corev1.ResourceName(device)] = amount, amount
+		Expect(kube.Status().Patch(here.ctx, node, client.MergeFrom(before))).To(Succeed())
+	}
+}
 
 // gangOf is where an example names its gang scheduler.
 var gangOf = regexp.MustCompile(`(?m)^ +gang: (\w+)`)

@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"strings"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -39,5 +41,20 @@ var _ = Describe("A restart that is asked for", func() {
 			return all
 		}
 		Expect(ports(j.look().pods)).To(HaveEach("29503"), "each attempt meets at a port of its own")
+	})
+
+	It("moves the port of a leader on the network of its node, and keeps the leader of another job off that node meanwhile", func() {
+		onHost := func(r *v1alpha1.ReplicaSpec) { r.Template.Spec.HostNetwork = true }
+		node := fakeNodes(1)[0]
+		first := submit(pytorch("first", master(onHost, only(node)), workers(2, onHost), inPlace))
+		before := first.runs(0, 0)
+		Expect(before.pod("master-0").Spec.DNSPolicy).To(Equal(corev1.DNSClusterFirstWithHostNet))
+		second := submit(pytorch("second", master(onHost, only(node)), workers(1, onHost)))
+		second.becomes("its leader waits for the port", func(v *view) bool { return strings.Contains(v.job.Status.Message, "free ports") })
+		first.asksForRestart("again")
+		v := first.runs(1, 1)
+		v.is("the pods are the same", isSame(before.uids(), v))
+		Expect(v.pod("master-0").Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationLeaderPort, "29501"))
+		second.stays("the leader waits", func(v *view) bool { return v.pod("master-0").Spec.NodeName == "" })
 	})
 })
