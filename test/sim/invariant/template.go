@@ -59,7 +59,7 @@ func (c *Checker) checkMeeting(h *history, pod *corev1.Pod, job *v1alpha1.Traini
 	if known, has := h.ports[life.Attempt]; has && known != port {
 		c.violate("15 rendezvous: %s meets at %q, another pod of the attempt at %q", pod.Name, port, known)
 	}
-	if ports := pod.Spec.Containers[0].Ports; meets && len(ports) > 0 && port != "" && port != strconv.Itoa(int(ports[0].ContainerPort)) {
+	if ports := pod.Spec.Containers[0].Ports; meets && len(ports) > 0 && !pod.Spec.HostNetwork && port != "" && port != strconv.Itoa(int(ports[0].ContainerPort)) {
 		c.violate("15 rendezvous: %s meets at %s and declares %v", pod.Name, port, ports)
 	}
 	if before, has := h.ports[life.Attempt-1]; has && before == port && port != "" && movesPort(&job.Spec) {
@@ -87,6 +87,7 @@ func (c *Checker) checkProvenance(pod *corev1.Pod, job *v1alpha1.TrainingJob, sl
 	c.takeFilesOff(pod, &got, job, slot)
 	c.takeGateOff(pod, &got)
 	c.takeStopFileOff(pod, &got, job)
+	c.takeNodesNetworkOff(pod, &got, job, slot)
 	got.Containers, got.InitContainers = ownEnv(got.Containers, template.Spec.Containers), ownEnv(got.InitContainers, template.Spec.InitContainers)
 	// the tolerations that make eviction from a broken node quick stand at the end; nodes that are avoided, unhealthy or silent are in the affinity
 	if n := len(template.Spec.Tolerations); len(got.Tolerations) >= n {
@@ -103,6 +104,29 @@ func (c *Checker) checkProvenance(pod *corev1.Pod, job *v1alpha1.TrainingJob, sl
 		if !ours && template.Labels[name] != value {
 			c.violate("16 provenance: %s has the label %s=%s from nowhere", pod.Name, name, value)
 		}
+	}
+}
+
+// takeNodesNetworkOff takes off what only a pod on the network of its node has: names of the cluster, and the ports at which it listens for its peers.
+func (c *Checker) takeNodesNetworkOff(pod *corev1.Pod, got *corev1.PodSpec, job *v1alpha1.TrainingJob, slot state.Slot) {
+	template := job.Spec.ReplicaSpecs[slot.Role].Template.Spec
+	if !template.HostNetwork {
+		return
+	}
+	if template.DNSPolicy == "" && got.DNSPolicy != "ClusterFirstWithHostNet" {
+		c.violate("15 rendezvous: %s has hostNetwork and dnsPolicy %q, so it finds no peer", pod.Name, got.DNSPolicy)
+	}
+	got.DNSPolicy, got.Containers = template.DNSPolicy, slices.Clone(got.Containers)
+	all := got.Containers[0].Ports
+	if meetsAtPort(&job.Spec) && slot == leader(&job.Spec) {
+		port := pod.Annotations[v1alpha1.AnnotationLeaderPort]
+		if len(all) == 0 || port != "" && !slices.ContainsFunc(all, func(p corev1.ContainerPort) bool { return strconv.Itoa(int(p.ContainerPort)) == port }) {
+			c.violate("15 rendezvous: %s listens at port %q of its node and declares %v", pod.Name, port, all)
+		}
+	}
+	got.Containers[0].Ports = template.Containers[0].Ports
+	if own := len(got.Containers[0].Ports); slices.ContainsFunc(all[own:], func(p corev1.ContainerPort) bool { return p.HostPort != p.ContainerPort }) {
+		c.violate("15 rendezvous: %s declares %v", pod.Name, all)
 	}
 }
 
