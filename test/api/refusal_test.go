@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trainingjob/operator/test/api/mistakes"
 )
 
 const mpiJob = `spec: {framework: MPI, replicaSpecs: {Launcher: {template: POD}}}`
@@ -263,6 +265,24 @@ func TestABadJobIsRefusedWithASentenceThatSaysWhatToWrite(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			err := admin.Create(t.Context(), job(t, "default", c.change), client.DryRunAll)
 			expectRefusal(t, err, c.refusal)
+		})
+	}
+}
+
+func TestCommonMistakesAreRefused(t *testing.T) {
+	all, err := mistakes.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range all {
+		manifest, err := all[i].Manifest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad := &unstructured.Unstructured{Object: parse(t, string(manifest))}
+		bad.SetNamespace("default")
+		t.Run(all[i].Name, func(t *testing.T) {
+			expectRefusal(t, admin.Create(t.Context(), bad, client.DryRunAll, client.FieldValidation("Strict")), all[i].Server)
 		})
 	}
 }

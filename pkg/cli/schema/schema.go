@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -57,8 +58,11 @@ func Job(document []byte) (*v1alpha1.TrainingJob, error) {
 	if err := json.Unmarshal(text, &object); err != nil { // whole numbers stay whole, as in the API server
 		return nil, errors.New("this is no manifest: write a TrainingJob in YAML or JSON, which begins with its apiVersion and kind")
 	}
-	if kind, version := object["kind"], object["apiVersion"]; kind != v1alpha1.Kind || version != v1alpha1.GroupVersion.String() {
+	switch kind, version := object["kind"], object["apiVersion"]; {
+	case kind != v1alpha1.Kind:
 		return nil, fmt.Errorf("%w: it has apiVersion %v and kind %v; write apiVersion: %s, kind: %s", ErrOtherKind, version, kind, v1alpha1.GroupVersion, v1alpha1.Kind)
+	case version != v1alpha1.GroupVersion.String():
+		return nil, fmt.Errorf("it has apiVersion %v: write apiVersion: %s", version, v1alpha1.GroupVersion)
 	}
 	if err := r.check(object); err != nil {
 		return nil, err
@@ -70,7 +74,7 @@ func Job(document []byte) (*v1alpha1.TrainingJob, error) {
 	if job.Name == "" {
 		return nil, errors.New("the job has no name: write metadata.name")
 	}
-	return job, nil
+	return job, checkPods(&job.Spec)
 }
 
 // check fills in the defaults and returns an error with all that is wrong.
@@ -92,20 +96,41 @@ func (r *rules) check(object map[string]any) error {
 	return sentences(wrong)
 }
 
-// sentences returns the errors as one; nil if there are none.
+// sentences returns the errors as one, each with what to write; nil if there are none.
 func sentences(wrong field.ErrorList) error {
-	if len(wrong) == 0 {
+	var texts []string
+	for i, e := range wrong {
+		if repeats(wrong, i) {
+			continue
+		}
+		text := strings.TrimPrefix(e.Error(), "<nil>: ") // of rules on the whole object
+		switch meant := meantValue(e); {
+		case meant == "":
+		case e.Type == field.ErrorTypeNotSupported:
+			text += ": write " + meant
+		case e.Type == field.ErrorTypeRequired:
+			text = e.Field + " is missing: write " + meant
+		default:
+			text = fmt.Sprintf("%s has a wrong value (%v): write %s", e.Field, e.BadValue, meant)
+		}
+		if !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	if len(texts) == 0 {
 		return nil
 	}
-	var texts []string
-	for _, e := range wrong {
-		text := strings.TrimPrefix(e.Error(), "<nil>: ") // of rules on the whole object
-		if meant := meantValue(e); meant != "" {
-			text += ": write " + meant
-		}
-		texts = append(texts, text)
-	}
 	return errors.New(strings.Join(texts, "; "))
+}
+
+// repeats reports whether another error shows more: the types that the value may have, or the values.
+func repeats(wrong field.ErrorList, i int) bool {
+	e := wrong[i]
+	return e.Type == field.ErrorTypeInvalid && strings.Contains(e.Detail, "must validate at least one schema") ||
+		strings.Contains(e.Detail, "Checked value must be of type") ||
+		e.Type == field.ErrorTypeTypeInvalid && slices.ContainsFunc(wrong, func(other *field.Error) bool {
+			return other.Field == e.Field && other.Type == field.ErrorTypeNotSupported
+		})
 }
 
 var load = sync.OnceValues(func() (*rules, error) {

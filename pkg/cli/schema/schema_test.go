@@ -55,7 +55,7 @@ func TestWhatTheAPIServerWouldRefuse(t *testing.T) {
 	cases := []struct{ name, spec, want string }{
 		{"a rule of the CRD", "{framework: JAX, replicaSpecs: {PS: {template: " + template + "}}}", "a JAX job has the roles Worker and Evaluator"},
 		{"a type", "{framework: JAX, replicaSpecs: {Worker: {replicas: two, template: " + template + "}}}", "spec.replicaSpecs.Worker.replicas"},
-		{"a bound", "{framework: JAX, replicaSpecs: {Worker: {replicas: 10001, template: " + template + "}}}", "should be less than or equal to 10000"},
+		{"a bound", "{framework: JAX, replicaSpecs: {Worker: {replicas: 10001, template: " + template + "}}}", "(10001): write a number up to 10000"},
 		{"a value", "{framework: Keras, replicaSpecs: {Worker: {template: " + template + "}}}", `Unsupported value: "Keras"`},
 		{"an unknown field", "{framework: JAX, replicas: 3, replicaSpecs: {Worker: {template: " + template + "}}}", "unknown field spec.replicas: write spec.replicaSpecs.Worker.replicas"},
 		{"Kubeflow's bound of restarts", "{framework: JAX, runPolicy: {backoffLimit: 3}, replicaSpecs: {Worker: {template: " + template + "}}}", "unknown field spec.runPolicy.backoffLimit: write spec.recovery.maxRestarts"},
@@ -67,7 +67,7 @@ func TestWhatTheAPIServerWouldRefuse(t *testing.T) {
 		{"a misspelt framework", "{framework: Pytroch, replicaSpecs: {Worker: {template: " + template + "}}}", "write PyTorch"},
 		{"a role in lower case", "{framework: JAX, replicaSpecs: {worker: {template: " + template + "}}}", "spec.replicaSpecs.worker: write Worker"},
 		{"a misspelt role", "{framework: JAX, replicaSpecs: {Wroker: {template: " + template + "}}}", "spec.replicaSpecs.Wroker is no role: write Worker"},
-		{"a missing field", "{replicaSpecs: {Worker: {template: " + template + "}}}", "spec.framework: Required value"},
+		{"a missing field", "{replicaSpecs: {Worker: {template: " + template + "}}}", "spec.framework is missing: write one of TensorFlow, PyTorch"},
 		{"no such main container", "{framework: JAX, replicaSpecs: {Worker: {template: {metadata: {annotations: {kubectl.kubernetes.io/default-container: trainer}}, spec: {containers: [{name: main, image: i}]}}}}}",
 			"names no container"},
 		{"a page on the host network", onHost(9500, ""), hostPort},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/nearest"
+	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // renamed are fields of Kubeflow's jobs and of Kubernetes' Job that have another name here.
@@ -20,7 +21,7 @@ var renamed = map[string]string{
 	"backoffLimit": "spec.recovery.maxRestarts", "schedulingPolicy": "spec.scheduling", "elasticPolicy": "spec.elastic",
 	"pytorchReplicaSpecs": "spec.replicaSpecs", "tfReplicaSpecs": "spec.replicaSpecs", "mpiReplicaSpecs": "spec.replicaSpecs",
 	"xgbReplicaSpecs": "spec.replicaSpecs", "paddleReplicaSpecs": "spec.replicaSpecs", "jaxReplicaSpecs": "spec.replicaSpecs",
-	"parallelism": "spec.replicaSpecs.Worker.replicas", "completions": "spec.replicaSpecs.Worker.replicas", "spec.replicas": "spec.replicaSpecs.Worker.replicas",
+	"schedule": "a CronJob that creates the job with kubectl create", "parallelism": "spec.replicaSpecs.Worker.replicas", "completions": "spec.replicaSpecs.Worker.replicas", "spec.replicas": "spec.replicaSpecs.Worker.replicas",
 }
 
 // unknownFields returns the error about fields that the CRD does not have, each with the one that it likely means.
@@ -62,23 +63,80 @@ func (r *rules) meant(path string) string {
 	return ""
 }
 
-// quoted matches a value in the list of those that a field takes.
-var quoted = regexp.MustCompile(`"([^"]+)"`)
+// quoted matches a value in the list of those that a field takes, typed the types of one that has another, and bounded the bound that a number exceeds.
+var (
+	quoted  = regexp.MustCompile(`"([^"]+)"`)
+	typed   = regexp.MustCompile(`in body must be of type ([a-z,]+): "([a-z]+)"`)
+	bounded = regexp.MustCompile(`in body should be (less|greater) than or equal to (-?\d+)`)
+)
 
-// meantValue returns the value that a misspelt one of an enum likely means; empty if none is like it.
+// missing is what to write for a required field.
+var missing = map[string]string{
+	"spec":              "spec, with framework and replicaSpecs",
+	"spec.framework":    "one of " + strings.Join(state.Frameworks(), ", "),
+	"spec.replicaSpecs": "replicaSpecs: {Worker: {replicas: 4, template: {spec: {containers: [{name: main, image: IMAGE}]}}}}",
+	"template":          "template: {spec: {containers: [{name: main, image: IMAGE}]}}",
+	"name":              "a name",
+	"metadata.name":     "a name",
+}
+
+// meantValue returns what to write in place of a wrong or missing value; empty if the error itself has it.
 func meantValue(e *field.Error) string {
-	wrong, isText := e.BadValue.(string)
-	if !isText || e.Type != field.ErrorTypeNotSupported {
+	last := e.Field[strings.LastIndex(e.Field, ".")+1:]
+	types, bound := typed.FindStringSubmatch(e.Detail), bounded.FindStringSubmatch(e.Detail)
+	switch {
+	case e.Type == field.ErrorTypeRequired:
+		return cmp.Or(missing[e.Field], missing[last], "it, as it is required")
+	case e.Type == field.ErrorTypeDuplicate:
+		return "another name, or leave it out: an item before it has the same"
+	case e.Type == field.ErrorTypeNotSupported:
+		return supportedValue(e)
+	case strings.Contains(e.Field, ".resources.limits.") || strings.Contains(e.Field, ".resources.requests."):
+		return "an amount such as 4, 500m or 16Gi, and whole numbers for devices such as GPUs"
+	case types != nil:
+		return valueOf(types[1], last)
+	case bound != nil && bound[1] == "less":
+		return "a number up to " + bound[2]
+	case bound != nil:
+		return "a number from " + bound[2] + " on"
+	default:
 		return ""
 	}
+}
+
+// valueOf returns how a value of the type is written, for a field of that name.
+func valueOf(kind, name string) string {
+	switch {
+	case kind == "string":
+		return "it in quotes, as a text"
+	case kind == "array" && (name == "command" || name == "args"):
+		return `a list, such as ["python", "train.py"]`
+	case kind == "array":
+		return "a list, with - before each item"
+	case kind == "object":
+		return "fields, as name: value"
+	case kind == "integer" && strings.HasSuffix(name, "Seconds"):
+		return "a whole number of seconds, such as 3600 for an hour"
+	case kind == "integer":
+		return "a whole number"
+	case kind == "boolean":
+		return "true or false"
+	default:
+		return ""
+	}
+}
+
+// supportedValue returns the value that a misspelt one of an enum likely means, or else all of them.
+func supportedValue(e *field.Error) string {
 	var values []string
 	for _, found := range quoted.FindAllStringSubmatch(e.Detail, -1) {
-		if strings.EqualFold(found[1], wrong) {
+		if wrong, isText := e.BadValue.(string); isText && strings.EqualFold(found[1], wrong) {
 			return found[1]
 		}
 		values = append(values, found[1])
 	}
-	return nearest.Name(wrong, values)
+	wrong, _ := e.BadValue.(string)
+	return cmp.Or(nearest.Name(wrong, values), "one of these values")
 }
 
 // below returns the schema of a field, an element ("containers[0]") or a value of a map; nil if there is none.
