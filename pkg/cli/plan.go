@@ -26,14 +26,15 @@ func (t *tool) planCommand() *cobra.Command {
 		Use: "plan {NAME | -f FILE}", Args: jobNames(0, 1, 0), ValidArgsFunction: t.completeJobs(1),
 		Short: "Show what the operator would do with a file, or with a job now",
 		Long: `Show what the operator would do with the jobs of a file, or next with a job of the cluster. It calls the operator's own function, and
-changes nothing. A file needs no cluster: defaults and checks come from the CRD in this program.`,
+changes nothing. A file needs no cluster: defaults and checks come from the CRD in this program. With a cluster it sends one pod of each role
+as a dry run too, which shows what quotas, Pod Security, service accounts and webhooks refuse.`,
 		Example: "  kubectl tj plan -f mnist.yaml\n  kubectl tj plan mnist",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(files) > 0 && len(args) > 0:
 				return errors.New("a file or a job, not both: leave --filename or the name out")
 			case len(files) > 0:
-				return t.planFiles(files)
+				return t.planFiles(cmd.Context(), files)
 			case len(args) == 1:
 				return t.planJob(cmd.Context(), args[0])
 			default:
@@ -45,7 +46,15 @@ changes nothing. A file needs no cluster: defaults and checks come from the CRD 
 	return cmd
 }
 
-func (t *tool) planFiles(files []string) error {
+func (t *tool) planFiles(ctx context.Context, files []string) error {
+	c, err := t.connect()
+	switch {
+	case err != nil:
+		t.say("The pods were not tried in a dry run: " + explain(err, t.flags))
+		c = nil
+	case c.folder != "": // a local run admits every pod
+		c = nil
+	}
 	planned := 0
 	for _, name := range files {
 		documents, err := readDocuments(name, t.In)
@@ -53,7 +62,7 @@ func (t *tool) planFiles(files []string) error {
 			return err
 		}
 		for _, document := range documents {
-			switch err := t.planDocument(name, document); {
+			switch err := t.planDocument(ctx, c, name, document); {
 			case errors.Is(err, schema.ErrOtherKind):
 				t.say(fmt.Sprintf("%s: left out: %v", name, err))
 			case err != nil:
@@ -69,8 +78,9 @@ func (t *tool) planFiles(files []string) error {
 	return nil
 }
 
-// planDocument prints what the operator would do with a document of a file. It returns ErrOtherKind for one that is no TrainingJob.
-func (t *tool) planDocument(name string, document []byte) error {
+// planDocument prints what the operator would do with a document of a file, and what the cluster would refuse, if there is one. It returns ErrOtherKind
+// for one that is no TrainingJob.
+func (t *tool) planDocument(ctx context.Context, c *connection, name string, document []byte) error {
 	job, err := schema.Job(document)
 	switch {
 	case errors.Is(err, schema.ErrOtherKind):
@@ -80,13 +90,22 @@ func (t *tool) planDocument(name string, document []byte) error {
 	}
 	if job.Namespace == "" {
 		job.Namespace = "default"
+		if c != nil {
+			job.Namespace = c.namespace
+		}
 	}
 	text, err := forecast.Of(job, t.now())
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(t.Out, text)
-	return err
+	if _, err = io.WriteString(t.Out, text); err != nil || c == nil {
+		return err
+	}
+	tried := c.tryPods(ctx, job)
+	for _, note := range tried.notes {
+		t.say(note)
+	}
+	return tried.refusal()
 }
 
 func (t *tool) planJob(ctx context.Context, name string) error {

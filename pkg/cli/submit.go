@@ -50,7 +50,7 @@ func (t *tool) submitCommand() *cobra.Command {
 		Short: "Create a job from flags, or jobs from files",
 		Long: `Create a job from flags, or jobs from files.
 
-With --dry-run nothing is created: the job is checked as the API server would and printed as YAML, to be kept in a file and changed.
+Before it creates a job, it sends one pod of each role as a dry run, and shows what the cluster would refuse. With --dry-run nothing is created: the job is checked as the API server would and printed as YAML, to be kept in a file and changed.
 
 With --after a job goes on where another one ended: it begins with the attempt behind the one that is named, so that the checkpoints of the
 other job, whose names begin with their attempt, count as earlier ones.`,
@@ -228,7 +228,8 @@ func (o *submission) container(command []string) (*slimContainer, error) {
 // submit creates a job. The cluster's own words say what is wrong with it.
 func (t *tool) submit(ctx context.Context, c *connection, document []byte) error {
 	job := &v1alpha1.TrainingJob{}
-	if _, err := schema.Job(document); err != nil {
+	complete, err := schema.Job(document)
+	if err != nil {
 		return fmt.Errorf("the job is not valid: %w", err)
 	}
 	if err := yaml.Unmarshal(document, job); err != nil {
@@ -237,8 +238,16 @@ func (t *tool) submit(ctx context.Context, c *connection, document []byte) error
 	if job.Namespace == "" {
 		job.Namespace = c.namespace
 	}
+	complete.Namespace = job.Namespace
+	tried := c.tryPods(ctx, complete)
+	for _, note := range tried.notes {
+		fmt.Fprintln(t.ErrOut, note)
+	}
+	if err := tried.refusal(); err != nil {
+		return err
+	}
 	reader := advice.Of(job, "")
-	err := client.WithFieldValidation(c.kube, metav1.FieldValidationStrict).Create(ctx, job, fieldOwner)
+	err = client.WithFieldValidation(c.kube, metav1.FieldValidationStrict).Create(ctx, job, fieldOwner)
 	if apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("there is a TrainingJob %s in namespace %s already: give another name, or delete it with %s", job.Name, job.Namespace, reader.Command(advice.Delete))
 	}

@@ -215,3 +215,22 @@ func writeMethod(b *strings.Builder, job *v1alpha1.TrainingJob) {
 		fmt.Fprintf(b, "  a restart of the whole job creates new pods for all replicas; it keeps the pods of healthy replicas if each template has terminationGracePeriodSeconds: %d\n", grace)
 	}
 }
+
+// Pods returns the first pod of each role of a job that does not exist yet, as the operator would create it, without an owner.
+func Pods(job *v1alpha1.TrainingJob) (pods []*corev1.Pod) {
+	job = job.DeepCopy()
+	job.Status, job.UID = v1alpha1.TrainingJobStatus{}, "planned"
+	o := &state.Observed{Job: job}
+	AssumeGang(o)
+	build := plan.Pods(job)
+	for _, role := range job.Spec.Roles() {
+		if job.Spec.Replicas(role) == 0 {
+			continue
+		}
+		slot := state.Slot{Role: role}
+		pod := build(plan.CreatePod{Name: state.PodName(job.Name, slot, state.Life{}), Slot: slot, Placement: &plan.Placement{Gang: o.Gang.Scheduler}})
+		pod.OwnerReferences = nil
+		pods = append(pods, pod)
+	}
+	return pods
+}

@@ -37,7 +37,31 @@ func (c *Cluster) Act(ctx context.Context, job *v1alpha1.TrainingJob, steps []pl
 			return c.handleRefusal(job, err)
 		}
 	}
-	return a.settle(a.takeInParallel(ctx, stages[plan.Replicas]))
+	first, rest := firstOfRoles(stages[plan.Replicas])
+	err := a.takeInParallel(ctx, first)
+	if err == nil {
+		err = a.takeInParallel(ctx, rest)
+	}
+	return a.settle(err)
+}
+
+// firstOfRoles returns the steps that create the first pod of each role, and all others: if the API server calls one of the first invalid, it gets no
+// others, which would hold their nodes for nothing. Pods of one role are alike, so there the first steps are none.
+func firstOfRoles(steps []plan.Step) (first, rest []plan.Step) {
+	seen := map[v1alpha1.Role]bool{}
+	for _, step := range steps {
+		create, isCreate := step.(plan.CreatePod)
+		if isCreate && !seen[create.Slot.Role] {
+			first = append(first, step)
+			seen[create.Slot.Role] = true
+		} else {
+			rest = append(rest, step)
+		}
+	}
+	if len(first) < 2 {
+		return nil, steps
+	}
+	return first, rest
 }
 
 // acting holds the steps of one reconcile while they are taken.

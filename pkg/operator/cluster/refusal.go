@@ -22,7 +22,7 @@ const retryAtMost = 75 * time.Second
 // refusedPods are the pods of one reconcile that the API server refuses for good, or whose names are not free yet.
 type refusedPods struct {
 	mu sync.Mutex
-	// first is the first refusal, preferably one that a person can fix.
+	// first is the first refusal, preferably one that a person can fix, and best of all that of an invalid pod.
 	first error
 	names map[string]bool
 	// ofRole counts them by role.
@@ -40,7 +40,7 @@ const refusalsOfRole = 8
 func (e *refusedPods) add(step plan.CreatePod, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.first == nil || refusalReason(e.first) == "" && refusalReason(err) != "" {
+	if e.first == nil || refusalReason(e.first) == "" && refusalReason(err) != "" || refusalReason(err) == v1alpha1.ReasonInvalid {
 		e.first = err
 	}
 	if e.names == nil {
@@ -50,11 +50,12 @@ func (e *refusedPods) add(step plan.CreatePod, err error) {
 	e.ofRole[step.Slot.Role]++
 }
 
-// covers reports whether so many pods of the role were refused that this one counts as refused too. It then records the pod.
+// covers reports whether so many pods of the role were refused that this one counts as refused too, or one of any role was invalid: such a job
+// cannot run before a person changes it. It then records the pod.
 func (e *refusedPods) covers(step plan.CreatePod) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.ofRole[step.Slot.Role] < refusalsOfRole {
+	if e.ofRole[step.Slot.Role] < refusalsOfRole && refusalReason(e.first) != v1alpha1.ReasonInvalid {
 		return false
 	}
 	e.names[step.Name] = true

@@ -12,10 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/plan"
+	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/test/sim/builder"
 )
 
@@ -76,6 +79,40 @@ func TestAQuotaIsNotAskedForEveryReplica(t *testing.T) {
 	}
 	if wait := refusal.Retry.Sub(clock.Now()); wait != time.Second {
 		t.Errorf("they are tried again after %v", wait)
+	}
+}
+
+// A job with an invalid pod cannot run as it is: pods of its other roles would hold their nodes for nothing. The first pod of each role shows it.
+func TestAnInvalidPodKeepsTheOthersFromBeingCreated(t *testing.T) {
+	server := &webhooks{answer: func(_ context.Context, o client.Object) error {
+		if strings.Contains(o.GetName(), "worker") {
+			return apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, o.GetName(), nil)
+		}
+		o.(*corev1.Pod).UID = "made"
+		return nil
+	}}
+	clock := testclock.NewFakePassiveClock(builder.Epoch)
+	c := New(server, nil, nil, clock, Options{Parallel: 1})
+	job, steps := jobIn("a", 20)
+	for i := range 20 {
+		slot := state.Slot{Role: v1alpha1.PS, Index: i}
+		steps = append(steps, plan.CreatePod{Name: state.PodName(job.Name, slot, state.Life{}), Slot: slot, Placement: &plan.Placement{}})
+	}
+	job.Spec.ReplicaSpecs[v1alpha1.PS] = job.Spec.ReplicaSpecs[v1alpha1.Worker]
+	if err := c.Act(t.Context(), job, steps); err != nil {
+		t.Fatal(err)
+	}
+	refusal := c.memo(job, nil).refused.refusal
+	if refusal == nil || refusal.Reason != v1alpha1.ReasonInvalid || len(refusal.Pods) < 39 {
+		t.Fatalf("the refusal is %+v", refusal)
+	}
+	if n := len(server.created); n > 2 {
+		t.Errorf("%d pods were requested, want one of each role", n)
+	}
+	clock.SetTime(refusal.Retry)
+	server.answer = refusingSome(func(string) bool { return false }).answer
+	if err := c.Act(t.Context(), job, steps); err != nil || len(server.created) != 41 || c.memo(job, nil).refused.refusal != nil {
+		t.Errorf("error %v, %d pods were requested, the refusal is %+v", err, len(server.created), c.memo(job, nil).refused.refusal)
 	}
 }
 
