@@ -3,7 +3,7 @@
 //
 //	gen CONTROLLER_GEN_OUTPUT MANIFESTS
 //
-// Both have bounds that controller-gen does not write: Go can decode what they accept, and lists of a pod template have limits.
+// It also makes the configuration for kustomize. CRD and schema have bounds that controller-gen does not write: Go can decode what they accept, and lists of a pod template have limits.
 //
 // In the CRD, descriptions below the pod template go, so that plain kubectl apply can store all of it in an
 // annotation; template.spec.containers is no longer required, so that our CEL rule's sentence is what a user
@@ -51,9 +51,13 @@ func generate(source, manifests string) error {
 	if err := trim(version.Schema.OpenAPIV3Schema); err != nil {
 		return fmt.Errorf("trimming %s: %w", source, err)
 	}
+	if err := writeKustomize(filepath.Join(manifests, "integrations", "kustomize"), crd); err != nil {
+		return err
+	}
+	shipped := map[string]any{"apiVersion": crd.APIVersion, "kind": crd.Kind, "metadata": crd.ObjectMeta, "spec": crd.Spec}
 	applied := fmt.Sprintf("%s_%s.yaml", crd.Spec.Group, crd.Spec.Names.Plural)
 	for _, folder := range []string{"crd", "chart/files"} { // a chart can read its own files only
-		if err := writeYAML(filepath.Join(manifests, folder, applied), crd); err != nil {
+		if err := writeYAML(filepath.Join(manifests, folder, applied), shipped); err != nil {
 			return err
 		}
 	}
@@ -75,11 +79,9 @@ func read(path string) (*apiextensions.CustomResourceDefinition, error) {
 	return crd, nil
 }
 
-// writeYAML leaves the status out, which is the server's.
-func writeYAML(path string, crd *apiextensions.CustomResourceDefinition) error {
-	data, err := yaml.Marshal(map[string]any{
-		"apiVersion": crd.APIVersion, "kind": crd.Kind, "metadata": crd.ObjectMeta, "spec": crd.Spec,
-	})
+// writeYAML writes a value as YAML.
+func writeYAML(path string, value any) error {
+	data, err := yaml.Marshal(value)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ const retryAtMost = 75 * time.Second
 // refusedPods are the pods of one reconcile that the API server refuses for good, or whose names are not free yet.
 type refusedPods struct {
 	mu sync.Mutex
-	// first is the first refusal, preferably one that a person can fix, and best of all that of an invalid pod.
+	// first is the first refusal, preferably one that a person can fix, and best of all an invalid pod.
 	first error
 	names map[string]bool
 	// ofRole counts them by role.
