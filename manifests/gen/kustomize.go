@@ -71,6 +71,9 @@ func writeKustomize(folder string, crd *apiextensions.CustomResourceDefinition) 
 		return err
 	}
 	merged := mergeKeys(schema)
+	if merged == nil {
+		merged = schemaNode{}
+	}
 	merged["x-kubernetes-group-version-kind"] = []any{schemaNode{"group": crd.Spec.Group, "version": crd.Spec.Versions[0].Name, "kind": crd.Spec.Names.Kind}}
 	return writeJSON(filepath.Join(folder, "openapi.json"), schemaNode{"definitions": schemaNode{"dev.trainingjob.v1alpha1.TrainingJob": merged}})
 }
