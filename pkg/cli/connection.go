@@ -177,8 +177,15 @@ func (c *connection) view(ctx context.Context, t *tool, job *v1alpha1.TrainingJo
 	v := &story.View{Job: c.asQueued(ctx, job), Pods: pods, Local: c.folder, IsStopped: c.isStopped, Now: t.now()}
 	if v.Events, err = c.eventsAbout(ctx, job); err != nil {
 		fmt.Fprintln(t.ErrOut, "Events are left out:", explain(err, t.flags))
-	} else if pod := v.SuspectPod(); pod != nil {
-		v.PodEvents, _ = c.eventsAbout(ctx, pod) // the job's Events were readable just now
+	}
+	for _, pod := range v.Suspects() {
+		events, err := c.eventsAbout(ctx, pod)
+		if len(v.PodEvents) == 0 || story.HasWarning(events) {
+			v.PodEvents = events
+		}
+		if err != nil || story.HasWarning(events) {
+			break
+		}
 	}
 	c.addServed(ctx, v)
 	c.readEnds(ctx, v)

@@ -74,6 +74,7 @@ var ofKubelet = []message{
 	on(`no match for platform|does not match the specified platform|exec format error`, say("Use an image for the platform of the node."), do(Get, "node $node -o wide", "The node: $do."), changeTemplate),
 	on(`(pull|image).*(not found|manifest unknown|does not exist)|InvalidImageName|couldn't parse image`, say("Correct the image's name or tag."), changeTemplate),
 	on(`(configmap|secret) `+name+` not found|couldn't find key`, createMissing, say("Or correct env and envFrom of the template.")),
+	on(`resource ?claim ?template.* not found`, say("Create the missing ResourceClaimTemplate, or correct resourceClaims of the template."), changeTemplate),
 	on(`runAsNonRoot|non-numeric user`, say("Set securityContext.runAsUser to a number other than 0, or use an image with such a user."), changeTemplate),
 	on(`nvidia-container-cli|libnvidia|no runtime for "nvidia"|could not select device driver`, ask("the NVIDIA runtime of node $node does not work."), do(Describe, "node $node", "See the node: $do")),
 	on(`failed to create (pod )?sandbox|FailedCreatePodSandBox`, ask("node $node cannot set up the pod's network or runtime."), see("See the pod: $do")),

@@ -126,12 +126,35 @@ func TestTheNextStepForEveryVolumeThatDoesNotMount(t *testing.T) {
 		job := builder.Job("mnist", builder.Workers(1), builder.StartedAt(0), phase(v1alpha1.PhasePending, v1alpha1.ReasonReplicasStarting, "worker-0 starts."))
 		pod := worker(job, 0, corev1.PodPending, builder.Waiting("ContainerCreating", ""), builder.On("gpu-1"))
 		v := view(job, pod)
-		if v.SuspectPod() == nil {
+		if len(v.Suspects()) != 1 {
 			t.Fatalf("%s: the Events of the pod are not read", m.reason)
 		}
 		v.PodEvents = []corev1.Event{{Type: corev1.EventTypeWarning, Reason: m.reason, Message: m.message, InvolvedObject: corev1.ObjectReference{Name: pod.Name}}}
 		expectFirst(t, m, v)
 	}
+}
+
+// A pod is stuck under a side-car or without a node, too: the Events of the first one with a warning are read.
+func TestPodsThatDoNotStartAreSuspects(t *testing.T) {
+	job := builder.Job("mnist", builder.Workers(1), builder.StartedAt(0), phase(v1alpha1.PhasePending, v1alpha1.ReasonReplicasStarting, "worker-0 starts."))
+	for name, c := range map[string]struct {
+		options []builder.PodOption
+		want    int
+	}{
+		"behind an init container": {[]builder.PodOption{builder.Waiting("PodInitializing", ""), builder.On("gpu-1")}, 1},
+		"without a node":           {nil, 1},
+		"without room":             {[]builder.PodOption{builder.Unschedulable("0/2 nodes are available")}, 0},
+	} {
+		v := view(job, worker(job, 0, corev1.PodPending, c.options...))
+		if got := v.Suspects(); len(got) != c.want {
+			t.Errorf("%s: %d suspects, want %d", name, len(got), c.want)
+		}
+	}
+	pod := worker(job, 0, corev1.PodPending)
+	v := view(job, pod)
+	v.PodEvents = []corev1.Event{{Type: corev1.EventTypeWarning, Reason: "FailedResourceClaimCreation", InvolvedObject: corev1.ObjectReference{Name: pod.Name},
+		Message: `PodResourceClaim gpu: resource claim template "eight-gpus": resourceclaimtemplate.resource.k8s.io "eight-gpus" not found`}}
+	expectFirst(t, said{"FailedResourceClaimCreation", "", "Create the missing ResourceClaimTemplate"}, v)
 }
 
 // Half a job that waits for ever holds its nodes: the advice says how to bound that.

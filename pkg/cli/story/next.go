@@ -189,7 +189,7 @@ func (v *View) names(s *state.Snapshot) map[string]string {
 			break
 		}
 	}
-	if suspect := v.SuspectPod(); pod == "" && suspect != nil {
+	if suspect := v.suspect(); pod == "" && suspect != nil {
 		pod, node = suspect.Name, suspect.Spec.NodeName
 	}
 	return map[string]string{

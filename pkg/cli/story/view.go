@@ -21,7 +21,8 @@ type View struct {
 	Job *v1alpha1.TrainingJob
 	// Pods are the job's pods, of every life.
 	Pods []corev1.Pod
-	// Events are those about the job, in any order. PodEvents are those about SuspectPod.
+	// Events are those about the job, in any order. PodEvents are those about the first of
+	// Suspects that has a warning.
 	Events, PodEvents []corev1.Event
 	// Served is the Kubeflow job that the job serves, if the caller may read it.
 	Served metav1.Object
@@ -143,31 +144,50 @@ func isTrue(job *v1alpha1.TrainingJob, kind string) bool {
 	return meta.IsStatusConditionTrue(job.Status.Conditions, kind)
 }
 
-// creatingFor is how long a pod may be without containers before its Events are worth a look.
-const creatingFor = 10 * time.Second
+// creatingFor is how long a pod may be pending before its Events are worth a look, and mostSuspects of how many pods.
+const (
+	creatingFor  = 10 * time.Second
+	mostSuspects = 8
+)
 
-// SuspectPod returns the pod whose Events may say more than the status: the one behind the last failure if it is still there and the kubelet may
-// have ended it, else one on a node that has had no containers for a while. It returns nil if there is none.
-func (v *View) SuspectPod() *corev1.Pod {
+// Suspects returns the pods whose Events may say more than the status: the one behind the last failure if it is still there and the kubelet may have
+// ended it, else those that have been pending for a while. It returns none that only waits for a node, which the status shows.
+func (v *View) Suspects() (list []*corev1.Pod) {
 	f := v.Job.Status.LastFailure
 	if f != nil && failure.MayBeKubelets(&v.Job.Spec, f) {
 		if i := slices.IndexFunc(v.Pods, func(pod corev1.Pod) bool { return pod.Name == f.Pod }); i >= 0 {
-			return &v.Pods[i]
+			return []*corev1.Pod{&v.Pods[i]}
 		}
 	}
-	if i := slices.IndexFunc(v.Pods, v.lacksContainers); i >= 0 {
-		return &v.Pods[i]
+	for i := range v.Pods {
+		if pod := &v.Pods[i]; v.isStuck(pod) && len(list) < mostSuspects {
+			list = append(list, pod)
+		}
+	}
+	return list
+}
+
+// isStuck reports whether the pod has been pending for a while, and not for a node or a gate.
+func (v *View) isStuck(pod *corev1.Pod) bool {
+	waitsForNode := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && (c.Reason == corev1.PodReasonUnschedulable || c.Reason == corev1.PodReasonSchedulingGated)
+	})
+	return pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp == nil && v.Now.Sub(pod.CreationTimestamp.Time) > creatingFor && !waitsForNode
+}
+
+// suspect returns the pod that PodEvents are about; nil if there is none.
+func (v *View) suspect() *corev1.Pod {
+	for i := range v.Pods {
+		if len(v.PodEvents) > 0 && v.Pods[i].Name == v.PodEvents[0].InvolvedObject.Name {
+			return &v.Pods[i]
+		}
 	}
 	return nil
 }
 
-// lacksContainers reports whether the pod has a node for a while and its volumes, network or image keep its containers from being created.
-func (v *View) lacksContainers(pod corev1.Pod) bool {
-	isWaiting := func(c corev1.ContainerStatus) bool {
-		return c.State.Waiting != nil && c.State.Waiting.Reason == "ContainerCreating"
-	}
-	return pod.Status.Phase == corev1.PodPending && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil &&
-		v.Now.Sub(pod.CreationTimestamp.Time) > creatingFor && slices.ContainsFunc(pod.Status.ContainerStatuses, isWaiting)
+// HasWarning reports whether one of the Events is a warning.
+func HasWarning(events []corev1.Event) bool {
+	return slices.ContainsFunc(events, func(e corev1.Event) bool { return e.Type == corev1.EventTypeWarning })
 }
 
 // podWarnings returns what was reported about the suspect pod, each message once.
