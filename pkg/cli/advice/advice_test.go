@@ -15,7 +15,7 @@ import (
 // situations are the variables of tables.go that are advice. TestEveryAdviceIsRendered finds one that is not here.
 var situations = map[string]Advice{
 	"ReadLog": ReadLog, "Stopped": Stopped, "OtherCluster": OtherCluster, "Unseen": Unseen, "Suspended": Suspended, "Restarting": Restarting, "Shrinkable": Shrinkable,
-	"HeldBack": HeldBack, "NoStacks": NoStacks, "NoProgress": NoProgress, "NoProgram": NoProgram, "BadCheck": BadCheck, "PodDeadline": PodDeadline, "Kubelets": Kubelets, "Queued": Queued,
+	"HeldBack": HeldBack, "NoStacks": NoStacks, "NoProgress": NoProgress, "NoProgram": NoProgram, "Unread": Unread, "BadCheck": BadCheck, "PodDeadline": PodDeadline, "Kubelets": Kubelets, "Queued": Queued,
 	"changeTemplate": changeTemplate, "waitForRoom": waitForRoom, "checkQuota": checkQuota, "createMissing": createMissing, "checkStart": checkStart, "Finished": Finished,
 }
 

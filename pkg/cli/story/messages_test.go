@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/story"
@@ -155,6 +156,21 @@ func TestPodsThatDoNotStartAreSuspects(t *testing.T) {
 	v.PodEvents = []corev1.Event{{Type: corev1.EventTypeWarning, Reason: "FailedResourceClaimCreation", InvolvedObject: corev1.ObjectReference{Name: pod.Name},
 		Message: `PodResourceClaim gpu: resource claim template "eight-gpus": resourceclaimtemplate.resource.k8s.io "eight-gpus" not found`}}
 	expectFirst(t, said{"FailedResourceClaimCreation", "", "Create the missing ResourceClaimTemplate"}, v)
+}
+
+// A page that the operator cannot read is no hang: the training may go on.
+func TestAPageThatIsNotReadIsNoHang(t *testing.T) {
+	job := builder.Job("mnist", builder.Workers(1), builder.StartedAt(0), phase(v1alpha1.PhaseRunning, v1alpha1.ReasonAllReplicasRunning, "All replicas run."))
+	for reason, want := range map[string][2]string{
+		v1alpha1.ReasonProgressUnread: {"mnist runs, and its progress is not known: connection refused.", "Call trainingjob.report() first of all"},
+		"ProgressStalled":             {"mnist runs but does not get on: connection refused.", "See where the ranks wait"},
+	} {
+		job.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionProgressing, Status: "False", Reason: reason, Message: "connection refused."}}
+		e, err := story.Why(view(job, worker(job, 0, corev1.PodRunning)))
+		if err != nil || e.Sentence != want[0] || !strings.Contains(strings.Join(e.Next, "\n"), want[1]) {
+			t.Errorf("%s: %q, next %q, %v", reason, e.Sentence, e.Next, err)
+		}
+	}
 }
 
 // Half a job that waits for ever holds its nodes: the advice says how to bound that.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
@@ -92,7 +91,10 @@ func underWay(v *View, s *state.Snapshot) []advice.Advice {
 	if len(list) > 0 {
 		return list
 	}
-	if meta.IsStatusConditionFalse(v.Job.Status.Conditions, v1alpha1.ConditionProgressing) {
+	if stalled := condition(v.Job, v1alpha1.ConditionProgressing); stalled != nil && stalled.Status == "False" {
+		if stalled.Reason == v1alpha1.ReasonProgressUnread {
+			return []advice.Advice{advice.Unread}
+		}
 		return []advice.Advice{advice.Causes[v1alpha1.CauseHang]}
 	}
 	if v.Job.Status.Phase == v1alpha1.PhaseRestarting || v.Job.Status.Reason == v1alpha1.ReasonSomeReplicasRunning {

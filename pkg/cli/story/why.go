@@ -83,7 +83,11 @@ func sentence(v *View) string {
 	if cluster := state.ClusterOf(job); cluster != "" {
 		how += " in cluster " + cluster
 	}
-	if stalled := condition(job, v1alpha1.ConditionProgressing); stalled != nil && stalled.Status == "False" {
+	switch stalled := condition(job, v1alpha1.ConditionProgressing); {
+	case stalled == nil || stalled.Status != "False":
+	case stalled.Reason == v1alpha1.ReasonProgressUnread: // the training may well go on
+		return fmt.Sprintf("%s %s, and its progress is not known: %s", v.Name(), how, stalled.Message)
+	default:
 		return fmt.Sprintf("%s %s but does not get on: %s", v.Name(), how, stalled.Message)
 	}
 	text := fmt.Sprintf("%s %s (%s)", v.Name(), how, job.Status.Reason)
