@@ -51,7 +51,7 @@ var (
 	Shrinkable     = do(Scale, "--replicas $least", "Continue with fewer workers: $do")
 	HeldBack       = set("scheduling.gang", "$held of the job wait for the rest without a limit. To start all or none, set $field. To limit the wait, set scheduling.timeoutSeconds.")
 	NoStacks       = row(say("Write progress: {port: 9500} and call trainingjob.report()."), do(Exec, "$place POD -- py-spy dump --pid 1", "Or use $do"))
-	Unread         = row(say("Call trainingjob.report() first of all in the program, and let the operator reach the page through NetworkPolicies (docs/recovery.md#by-a-page). The training may go on well."))
+	Unread         = row(say("Call trainingjob.report() first of all in the program, and let the operator reach the page through NetworkPolicies. The training may go on well."))
 	NoProgram      = say("Correct command and args of the template, because the program is not in the image, or is not executable. A script needs its interpreter and the executable bit.")
 	BadCheck       = row(say("Correct the configuration of the preflight check. This failure does not blame the node."), see("Check: $do."), changeTemplate)
 	PodDeadline    = row(say("Raise activeDeadlineSeconds of the template's spec, or remove it, because it ended the pod."), changeTemplate)
