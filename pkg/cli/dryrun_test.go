@@ -73,15 +73,3 @@ func TestADryRunOfThePods(t *testing.T) {
 		}
 	}
 }
-
-// A file from which nothing is planned is no success: a check of a pipeline would pass.
-func TestPlanOfAFileWithoutAJob(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "pod.yaml")
-	if err := os.WriteFile(file, []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := newStage(interceptor.Funcs{})
-	if status := s.run(t.Context(), []string{"plan", "-f", file}); status != 1 || !strings.Contains(s.err.String(), "has no TrainingJob in it") {
-		t.Errorf("status %d, %q", status, s.err)
-	}
-}
