@@ -28,10 +28,11 @@ type Recovery struct {
 	MaxHangRestarts *int32 `json:"maxHangRestarts,omitempty"`
 
 	// restartMethod is how replicas restart. InPlace starts the main container again in its pod, which keeps its node, devices and volumes,
-	// also if the container has ended. A replica whose pod cannot restart gets a new pod. Recreate deletes all pods and creates new ones. Default: InPlace for PyTorch jobs that are not elastic, JAX and XGBoost, if every template's terminationGracePeriodSeconds
-	// is at most terminationGraceSeconds, because a program that ignores SIGTERM delays the restart for that long. Otherwise Recreate,
-	// and also if the leader's template declares or probes the port at which the ranks meet. May change at any time and counts from
-	// the next attempt or resumption.
+	// also if the container has ended. A replica whose pod cannot restart gets a new pod. Recreate deletes all pods and creates new ones.
+	// Default: InPlace for PyTorch jobs that are not elastic, JAX and XGBoost, if every template's terminationGracePeriodSeconds is at
+	// most terminationGraceSeconds, because a program that ignores SIGTERM delays the restart for that long. Otherwise Recreate, and
+	// also if the leader's template declares or probes the port at which the ranks meet. May change at any time and counts from the
+	// next attempt or resumption.
 	// +optional
 	RestartMethod RestartMethod `json:"restartMethod,omitempty"`
 

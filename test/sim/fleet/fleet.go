@@ -31,6 +31,8 @@ type Fleet struct {
 	Times Times
 	// Job is the job's name and namespace.
 	Job client.ObjectKey
+	// Created counts the pods that were created.
+	Created int
 	// Doubled counts ranks of which two processes ran and could be reached through the Service, and OnAvoided pods that were bound to a
 	// node that the job avoids: both must stay 0.
 	Doubled, OnAvoided int
@@ -47,6 +49,8 @@ type Fleet struct {
 	future  future
 	made    int
 	dead    map[string]bool
+	// processes counts those that have begun.
+	processes int
 	// bound are the pods on each node that are there.
 	bound map[string]map[types.UID]client.ObjectKey
 	// alive are the pods whose processes run and can be reached, with their host names, and ranks how many each host name has.

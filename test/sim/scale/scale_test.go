@@ -68,7 +68,7 @@ func newSite(job *v1alpha1.TrainingJob, passes int) *site {
 	size := state.Total(&job.Spec)
 	s := &site{Fleet: fleet.New(size/perNode+2*rack, perNode, times), size: size, passesAtMost: passes}
 	s.Submit(job)
-	s.p = operator.NewProcess("operator", &operator.World{Server: s.Server, Clock: s.Clock, Faults: calm{},
+	s.p = operator.NewProcess("operator", &operator.World{Server: s.Server, Clock: s.Clock, Faults: calm{}, KeepsEnded: true,
 		Event: func(*operator.Decision, string, string) { s.events++ }, Line: func(*operator.Decision, *journal.Line) {}}, s.Job)
 	s.p.Leads = true
 	s.p.Start(func(server.Kind) int { return 0 })
@@ -178,6 +178,22 @@ func TestALargeCollective(t *testing.T) {
 	wantWrites(t, "rack lost", s.until(t, "a rack lost, a whole restart", s.restarted(2, 2)), writesToRecreate+2*rack*perNode/float64(size))
 	if got := s.Status().ChargedRestarts; got != 1 {
 		t.Errorf("%d restarts are charged, want the exit", got)
+	}
+}
+
+// A collective whose ranks have all ended begins anew in its pods: two writes for each, one that starts it and one that closes its gate.
+func TestALargeCollectiveThatKeepsItsPods(t *testing.T) {
+	size := sized(ranks, ranks/5)
+	s := newSite(builder.Job("train", builder.Framework(v1alpha1.PyTorch), builder.Workers(size),
+		builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = v1alpha1.RestartInPlace })), passesOfCollective)
+	wantWrites(t, "start", s.until(t, "start of a collective with gates", s.runs(0)), writesToStart+1)
+	created := s.Created
+	for index := range size {
+		s.Exit(s.Pod(fmt.Sprintf("train-worker-%d", index)), 1)
+	}
+	wantWrites(t, "all exit", s.until(t, "all exit, a whole restart in place", s.restarted(1, 1)), writesToRecreate)
+	if made := s.Created - created; made > 0 {
+		t.Errorf("%d new pods, want none", made)
 	}
 }
 
