@@ -64,12 +64,12 @@ def train(name: str, *, func: Callable[..., Any] | None = None, func_args: Mappi
         resources=resources, volumes=volumes, env=env, packages=packages, framework=framework,
         processes_per_worker=processes_per_worker, elastic=elastic, gang=gang, queue=queue, recovery=recovery,
         node_selector=node_selector, tolerations=tolerations, namespace=namespace, **more)
-    if not dry_run:
-        client = Client(namespace)
+    client = None if dry_run else Client(namespace)
+    if client:
         client.submit(made)
     if warning := _forgets(made):
         warnings.warn(warning, stacklevel=2)
-    return made if dry_run else client.get(name)
+    return client.get(name) if client else made
 
 
 def __getattr__(name: str) -> Any:

@@ -112,8 +112,8 @@ def _failure(job: TrainingJob) -> Iterator[str]:
     failure = job.get("status", {}).get("lastFailure")
     if failure:
         yield f"Last failure: {what_broke(failure)}, in attempt {failure.get('attempt', 0)}, at {failure.get('time')}."
-        if failure.get("message"):
-            yield f"Last words: {failure['message'].splitlines()[0]!r}"
+        if message := failure.get("message"):
+            yield f"Last words: {message.splitlines()[0]!r}"
 
 
 def _waiting(job: TrainingJob, found: List[pods.Pod]) -> Iterator[str]:
