@@ -186,7 +186,8 @@ func TestALargeCollectiveThatKeepsItsPods(t *testing.T) {
 	size := sized(ranks, ranks/5)
 	s := newSite(builder.Job("train", builder.Framework(v1alpha1.PyTorch), builder.Workers(size),
 		builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = v1alpha1.RestartInPlace })), passesOfCollective)
-	wantWrites(t, "start", s.until(t, "start of a collective with gates", s.runs(0)), writesToStart+1)
+	areClosed := func() bool { return s.runs(0)() && s.p.Writes >= 2*size }
+	wantWrites(t, "start", s.until(t, "start of a collective with gates", areClosed), writesToStart+1)
 	created := s.Created
 	for index := range size {
 		s.Exit(s.Pod(fmt.Sprintf("train-worker-%d", index)), 1)
