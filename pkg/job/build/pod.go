@@ -74,8 +74,12 @@ func joinNode(pod *corev1.Pod, ports []int32) {
 	}
 }
 
-// gateVolume is the volume that is mounted at the path of the gate.
-const gateVolume = "trainingjob-start-gate"
+// gateVolume is the volume that is mounted at the path of the gate. The cluster autoscaler evicts no pod with local volumes, except those that
+// disposableVolumes names.
+const (
+	gateVolume        = "trainingjob-start-gate"
+	disposableVolumes = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
+)
 
 // neverAgain are the exit codes after which no kubelet starts a container again: success, and the codes of programs that did not begin
 // to train. Nearly all of these end before their gate is closed.
@@ -95,6 +99,8 @@ func Gate(pod *corev1.Pod) {
 		ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpNotIn, Values: neverAgain},
 	}}
 	pod.Annotations[v1alpha1.AnnotationStartGate] = v1alpha1.GateOpen
+	disposable := strings.FieldsFunc(pod.Annotations[disposableVolumes], func(r rune) bool { return r == ',' })
+	pod.Annotations[disposableVolumes] = strings.Join(append(disposable, gateVolume), ",")
 	value := &corev1.EnvVarSource{FieldRef: metadata("annotations", v1alpha1.AnnotationStartGate)}
 	main.Env = append([]corev1.EnvVar{{Name: v1alpha1.EnvStartGate, ValueFrom: value}}, main.Env...)
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: gateVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})

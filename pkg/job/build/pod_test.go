@@ -294,6 +294,8 @@ func TestGate(t *testing.T) {
 	} {
 		job := builder.Job("j", append([]builder.JobOption{builder.Workers(1)}, c.options...)...)
 		pod := build.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{}, nil, nil)
+		const disposable = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
+		pod.Annotations[disposable] = "scratch"
 		plain := pod.DeepCopy()
 		if build.Gate(pod); !c.gated {
 			if diff := cmp.Diff(plain, pod); diff != "" {
@@ -307,6 +309,9 @@ func TestGate(t *testing.T) {
 			APIVersion: "v1", FieldPath: "metadata.annotations['trainingjob.dev/start-gate']"}}}
 		if pod.Annotations["trainingjob.dev/start-gate"] != "open" || main.Env[0].ValueFrom == nil || !cmp.Equal(main.Env[0], variable) || !cmp.Equal(main.VolumeMounts[last], mount) {
 			t.Errorf("%s: annotations %v, variable %+v, mount %+v", name, pod.Annotations, main.Env[0], main.VolumeMounts[last])
+		}
+		if got := pod.Annotations[disposable]; got != "scratch,trainingjob-start-gate" {
+			t.Errorf("%s: the cluster autoscaler evicts pods with %q", name, got)
 		}
 		for code, again := range map[int32]bool{0: false, 1: true, 2: false, 93: true, 127: false, 137: true, 143: true} {
 			if state.MatchesExit(&main.RestartPolicyRules[0], code) != again {
