@@ -30,7 +30,7 @@ func recoveryCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, measure := range []func(context.Context) error{b.wholeRestart, b.replacement, b.nodeLoss} {
+			for _, measure := range []func(context.Context) error{b.wholeRestart, b.allEnd, b.replacement, b.nodeLoss} {
 				ctx, cancel := context.WithTimeout(cmd.Context(), scalePatience*time.Duration(b.rounds))
 				err := measure(ctx)
 				cancel()
@@ -84,6 +84,56 @@ func (b *bench) wholeRestart(ctx context.Context) error {
 	}
 	fmt.Printf("  in place to new pods: %.2f\n\n", middle(kept)/middle(ours))
 	return nil
+}
+
+// allEnd compares the restart of a collective whose pods have all ended: their processes alone, in pods that the operator keeps, or whole.
+func (b *bench) allEnd(ctx context.Context) error {
+	fmt.Printf("Whole-job restart of %d pods, from the end of the last one until all run again:\n", b.workers)
+	var kept, made []float64
+	for range b.rounds {
+		for _, way := range []struct {
+			method v1alpha1.RestartMethod
+			phase  corev1.PodPhase
+			times  *[]float64
+		}{{v1alpha1.RestartInPlace, corev1.PodRunning, &kept}, {v1alpha1.RestartRecreate, corev1.PodFailed, &made}} {
+			job := b.recovering(v1alpha1.PyTorch)
+			job.Spec.Recovery.RestartMethod = way.method
+			seconds, err := b.restartEnded(ctx, job, way.phase)
+			if err != nil {
+				return err
+			}
+			*way.times = append(*way.times, seconds)
+		}
+	}
+	fmt.Printf("  kept          %5.1f s\n  new pods      %5.1f s\n  kept to new pods: %.2f\n\n", middle(kept), middle(made), middle(kept)/middle(made))
+	return nil
+}
+
+// restartEnded runs the job, ends all its pods, which have that phase then, and returns how long it takes from the last end until all run.
+func (b *bench) restartEnded(ctx context.Context, job *v1alpha1.TrainingJob, phase corev1.PodPhase) (float64, error) {
+	if err := b.start(ctx, job); err != nil {
+		return 0, err
+	}
+	if _, err := b.spentWhenQuiet(ctx); err != nil { // all gates are closed
+		return 0, err
+	}
+	err := b.each(ctx, func(ctx context.Context, i int) error {
+		return b.tell(ctx, state.PodName(job.Name, state.Slot{Role: v1alpha1.Worker, Index: i}, state.Life{}), func(pod *corev1.PodStatus) {
+			pod.Phase = phase
+			for i := range pod.ContainerStatuses {
+				pod.ContainerStatuses[i].State = killed()
+				pod.ContainerStatuses[i].State.Terminated.ContainerID = pod.ContainerStatuses[i].ContainerID
+			}
+		})
+	})
+	if err != nil {
+		return 0, err
+	}
+	begin := time.Now()
+	if err := b.awaitRestarted(ctx, job); err != nil {
+		return 0, err
+	}
+	return time.Since(begin).Seconds(), b.cleanUp(ctx, maker{kinds: []client.Object{&v1alpha1.TrainingJob{}}})
 }
 
 // replacement measures how one worker of a large job is replaced.

@@ -52,7 +52,7 @@ type Recovery struct {
 	// +optional
 	NoProgressLimit *int32 `json:"noProgressLimit,omitempty"`
 
-	// sameCrashLimit is the number of charged restarts in a row after the same crash: the same replica exited with the same code, and
+	// sameCrashLimit is the number of charged restarts in a row after the same crash: a rank exited with the same code, and
 	// the same line of its own explains it. One more such crash fails the job, and its nodes are no longer avoided for them. In a row
 	// are restarts with less than 10 minutes of running between them, and without a newer step if the job reports steps. Signals, lack
 	// of memory, lost peers and failed input or output do not count. 0 turns it off. Default 3.

@@ -159,11 +159,11 @@ func Line(f *v1alpha1.Failure) string {
 // varies matches what differs between equal crashes in the line that explains them: addresses, times with the thread that follows, and processes.
 var varies = regexp.MustCompile(`0x[0-9a-f]+|\d\d:\d\d:\d\d(\.\d+( +\d+)?)?|(?i)\b(pid|process) ?[=:]? ?\d+`)
 
-// IsSameCrash reports whether the programs of one replica ended by themselves in the same way: with the same code, and the same first sentence of a line
-// that reports an error of its own.
+// IsSameCrash reports whether the programs of two ranks ended by themselves in the same way: with the same code, and the same first sentence of a line
+// that reports an error of its own. Where all ranks have the same error, it is chance which of them is the first.
 func IsSameCrash(a, b *v1alpha1.Failure) bool {
 	line := crash(a)
-	return line != "" && line == crash(b) && SlotOf(a) == SlotOf(b) && ExitCode(a) == ExitCode(b)
+	return line != "" && line == crash(b) && ExitCode(a) == ExitCode(b)
 }
 
 // crash returns what a crash has in common with equal ones; empty if the end is none, or others may have caused it.

@@ -31,6 +31,19 @@ func crashes(lines ...string) builder.JobOption {
 	})
 }
 
+// Where all ranks have the same error, each restart may name another one.
+func TestABugOfAllRanksIsOneCrash(t *testing.T) {
+	job := builder.Job("j", pytorch, builder.Workers(2), crashes(oneBug, oneBug, oneBug))
+	for i := range job.Status.Incidents {
+		job.Status.Incidents[i].Index = int32(i % 2)
+	}
+	v := policy.Judge(builder.Snapshot(job, builder.Now(20*second), builder.Running("worker", 0, builder.Life(3, 0)),
+		builder.Failed("worker", 1, builder.Life(3, 0), builder.ExitSaying(1, "Error", oneBug), builder.At(10*second))))
+	if v.Kind != policy.Fail || v.Reason != v1alpha1.ReasonNoProgress {
+		t.Errorf("%v %s: %s", v.Kind, v.Reason, v.Message)
+	}
+}
+
 func TestTheSameCrashIsNoProgress(t *testing.T) {
 	limit := func(n int32) builder.JobOption {
 		return builder.Recovery(func(r *v1alpha1.Recovery) { r.SameCrashLimit = ptr.To(n) })

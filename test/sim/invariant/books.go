@@ -150,15 +150,15 @@ func (c *Checker) checkStuck(h *history, before, after *v1alpha1.TrainingJob) {
 	}
 }
 
-// sameCrashes returns how many of the latest incidents in a row that restarted the replica were charged for an exit like this one: the same replica, code
-// and first line, which has an error.
+// sameCrashes returns how many of the latest incidents in a row that restarted the replica were charged for an exit like this one: the same code and
+// first line, which has an error.
 func sameCrashes(status *v1alpha1.TrainingJobStatus, f *v1alpha1.Failure) (n int) {
 	for i := range status.Incidents {
 		o := &status.Incidents[i]
 		isSlot := o.Role == f.Role && o.Index == f.Index
 		switch isOther := o.Scope != v1alpha1.ScopeJob && (o.Role != f.Role || o.Scope == v1alpha1.ScopeReplica && !isSlot); {
 		case isOther:
-		case !isSlot || !o.Charged || crashOf(f) == "" || crashOf(f) != crashOf(&o.Failure):
+		case !o.Charged || crashOf(f) == "" || crashOf(f) != crashOf(&o.Failure):
 			return n
 		default:
 			n++
