@@ -52,6 +52,10 @@ RESTARTS ?= 1000
 # Which specs make test-frameworks runs, as a label filter: names of folders, and plain, kill, server-kill, delete, drain, node-kill, cut,
 # oom, hang; and attribution.
 FRAMEWORKS ?=
+# What make test-gpu trains with: the Python that has PyTorch, Lightning, transformers and JAX, or some of them; and where, cuda or cpu. The faults that
+# need a GPU do not run on cpu, which tests the test.
+PYTHON ?= python3
+DEVICE ?= cuda
 # Where make test-pictures leaves its pictures; docs/pictures renews those of the documents.
 PICTURES ?= $(CURDIR)/bin/pictures
 # For which platforms make release and make test-release make it, as linux/amd64,linux/arm64: all by default, fewer for a trial.
@@ -424,6 +428,18 @@ bin/venv-local/ready: test/nodes/local/requirements.txt
 	python3 -m venv bin/venv-local
 	bin/venv-local/bin/pip install -q --no-cache-dir -r $<
 	touch $@
+
+# A machine without Go or a network needs four things: bin/kubectl-tj, bin/gpu.test, test/nodes/gpu/train.py and sdk/python/trainingjob. There
+# "bin/gpu.test -test.v" in their top folder is the same test, with the variables PYTHON and DEVICE; -test.run and -test.parallel work as ever.
+# Namespaces of the network need root or the right to make user namespaces. The status is 77 if nothing could be tested.
+.PHONY: test-gpu
+test-gpu: has-gpu bin/kubectl-tj ## break trainings on one GPU by kubectl tj run, with the libraries of PYTHON (DEVICE=cpu: the faults that need no GPU)
+	go test -c -tags gpu -ldflags '-s -w' -o bin/gpu.test ./test/nodes/gpu
+	PYTHON='$(PYTHON)' DEVICE='$(DEVICE)' bin/gpu.test -test.v -test.timeout 1h
+
+.PHONY: has-gpu
+has-gpu:
+	@[[ '$(DEVICE)' == cpu ]] || nvidia-smi -L || { echo "make test-gpu: NOT RUN: nvidia-smi does not answer; DEVICE=cpu runs the faults that need no GPU" >&2; exit 77; }
 
 .PHONY: sdk
 sdk: bin/lab bin/operator bin/venv/ready ## check and run the Python SDK and its steps of Pipelines, on a lab of their own (python3 with venv; packages come from PyPI)
