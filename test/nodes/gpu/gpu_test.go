@@ -201,7 +201,7 @@ spec:
 
 // manifest returns the job. The ranks have no GPU of their own: they share it.
 func (b *broken) manifest(program string) string {
-	framework, stall := v1alpha1.PyTorch, 30
+	framework, stall := v1alpha1.PyTorch, 60
 	if b.library == "jax" {
 		framework = v1alpha1.JAX
 	}
@@ -297,8 +297,11 @@ func (b *broken) checkFailure(t *testing.T, r *result) {
 	default:
 		t.Errorf("nothing shows %s: the message is\n%s\nkubectl tj shows\n%s", b.words, message, r.tale)
 	}
+	if b.words == "" {
+		where = "nowhere"
+	}
 	line, _, _ := strings.Cut(message, "\n")
-	t.Logf("%s, %s, code %d: %.240s (from %s)", replica, f.Cause, code, line, where)
+	t.Logf("%s, %s, code %d, %s explains it; the message begins with: %.240s", replica, f.Cause, code, where, line)
 }
 
 // goesOn is what train.py prints when it begins at its checkpoint: of step 20, or 30 if rank 0 was quick.
