@@ -60,7 +60,7 @@ type broken struct {
 var failsWith = []int32{1, 134}
 
 var trainings = []broken{
-	{name: "one rank, NCCL", backend: "nccl", pods: 1, fault: "kill", replica: "worker-0", codes: []int32{137}},
+	{name: "one rank (NCCL on a GPU)", backend: "nccl", pods: 1, fault: "kill", replica: "worker-0", codes: []int32{137}},
 	{name: "Lightning", library: "lightning", pods: 1, fault: "kill", replica: "worker-0", codes: []int32{137}},
 	{name: "Hugging Face Trainer", library: "transformers", pods: 1, fault: "kill", replica: "worker-0", codes: []int32{137}},
 	{name: "JAX", library: "jax", pods: 1, fault: "kill", replica: "worker-0", codes: []int32{137}},
