@@ -121,7 +121,7 @@ const (
 	AnnotationMachineFile = Group + "/machinefile"
 )
 
-// Annotations that users set on a Kubeflow job which the operator serves.
+// Annotations that users set on a Kubeflow job or a JobSet which the operator serves.
 const (
 	// AnnotationOverrides is a JSON merge patch (RFC 7386) of recovery, progress and successPolicy of the TrainingJob that serves the job:
 	// {"recovery":{"restartMethod":"InPlace"}}. A Kubeflow job has no fields for that.
@@ -133,13 +133,21 @@ const (
 	ReplicaServicesNone = "None"
 )
 
-// AnnotationKubeflowSource is on a TrainingJob that serves a Kubeflow job: a hash of what the operator made it from.
+// AnnotationKubeflowSource is on a TrainingJob that serves a Kubeflow job or a JobSet: a hash of what the operator made it from.
 const AnnotationKubeflowSource = Group + "/kubeflow-source"
 
 // KubeflowGroup is the API group of Kubeflow's jobs, and KubeflowVersion the version of those that the operator can serve.
 const (
 	KubeflowGroup   = "kubeflow.org"
 	KubeflowVersion = KubeflowGroup + "/v1"
+)
+
+// JobSets that the operator can serve.
+const (
+	JobSetKind    = "JobSet"
+	JobSetVersion = "jobset.x-k8s.io/v1alpha2"
+	// JobSetRestartAttempt is a label and an annotation on the pods of JobSets: the attempt of the pod.
+	JobSetRestartAttempt = "jobset.sigs.k8s.io/restart-attempt"
 )
 
 // Labels that tools made for the Kubeflow training operator read.

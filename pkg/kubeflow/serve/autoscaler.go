@@ -16,7 +16,7 @@ import (
 // finished.
 func (j *Job) autoscaler() *autoscalingv2.HorizontalPodAutoscaler {
 	elastic := j.Spec.ElasticPolicy
-	if !j.wantsAutoscaler() || j.isSuspended() || j.Status.isFinished() {
+	if !j.wantsAutoscaler() || j.IsSuspended() || j.Status.isFinished() {
 		return nil
 	}
 	return &autoscalingv2.HorizontalPodAutoscaler{
@@ -44,16 +44,16 @@ func (r *reconciler) convergeAutoscaler(ctx context.Context, job *Job) error {
 	}
 	want := job.autoscaler()
 	is := &autoscalingv2.HorizontalPodAutoscaler{}
-	err := r.live.Get(ctx, job.key(), is)
+	err := r.Live.Get(ctx, keyOf(job), is)
 	switch {
 	case client.IgnoreNotFound(err) != nil:
 		return fmt.Errorf("reading the autoscaler: %w", err)
 	case err != nil && want != nil:
-		if err := r.client.Create(ctx, want, fieldOwner, client.DisableReadYourWritesConsistency); err != nil && !apierrors.IsAlreadyExists(err) {
+		if err := r.Client.Create(ctx, want, FieldOwner, client.DisableReadYourWritesConsistency); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("creating the autoscaler: %w", err)
 		}
 	case err == nil && want == nil && metav1.IsControlledBy(is, job):
-		if err := r.client.Delete(ctx, is, client.DisableReadYourWritesConsistency); client.IgnoreNotFound(err) != nil {
+		if err := r.Client.Delete(ctx, is, client.DisableReadYourWritesConsistency); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting the autoscaler: %w", err)
 		}
 	}

@@ -24,6 +24,9 @@ const (
 // isNew is the field of a cached job that shows whether the operator has yet to take it up.
 const isNew = "new"
 
+// elsewhere is the field of a cached job that another controller runs: nothing else is kept of it.
+const elsewhere = "elsewhere"
+
 // AddToManager has the cache of the manager hold the jobs of the kinds, and its client read them there.
 func AddToManager(options *manager.Options, kinds []Kind) {
 	for _, kind := range kinds {
@@ -49,7 +52,10 @@ func pack(o any) (any, error) {
 	kept.SetName(job.GetName())
 	kept.SetUID(job.GetUID())
 	kept.SetResourceVersion(job.GetResourceVersion())
-	if len(text) <= maxPacked {
+	switch {
+	case isManagedElsewhere(job):
+		kept.Object[elsewhere] = true
+	case len(text) <= maxPacked:
 		kept.Object[packed] = string(text)
 	}
 	kept.Object[isNew] = !hasStatus(job)
@@ -72,8 +78,17 @@ func keepWriters(job *unstructured.Unstructured) {
 // hasStatus reports whether the job has a status, or gets it from another controller.
 func hasStatus(job *unstructured.Unstructured) bool {
 	conditions, _, _ := unstructured.NestedSlice(job.Object, "status", "conditions")
+	return len(conditions) > 0 || isManagedElsewhere(job)
+}
+
+// isManagedElsewhere reports whether another controller runs the job: a Kubeflow job that names one, or a JobSet that does not name this operator.
+func isManagedElsewhere(job *unstructured.Unstructured) bool {
+	if job.GetKind() == JobSet.Name {
+		manager, _, _ := unstructured.NestedString(job.Object, "spec", "managedBy")
+		return manager != v1alpha1.OperatorName
+	}
 	manager, _, _ := unstructured.NestedString(job.Object, "spec", "runPolicy", "managedBy")
-	return len(conditions) > 0 || !slices.Contains(ownManagers, manager)
+	return !slices.Contains(ownManagers, manager)
 }
 
 // New returns the jobs of the kinds that the operator has yet to take up, each as a TrainingJob without a status, for the metrics.
@@ -96,17 +111,24 @@ func New(ctx context.Context, cached client.Reader, kinds []Kind) ([]v1alpha1.Tr
 	return jobs, nil
 }
 
-// read returns the object of the job, from the cache if that holds it whole.
-func (r *reconciler) read(ctx context.Context, key client.ObjectKey) (*unstructured.Unstructured, error) {
-	job := r.kind.empty()
-	if err := r.client.Get(ctx, key, job); err != nil {
-		return nil, err
+// Read returns the object of a parent, from the cache if that holds it whole; nil if the parent is gone or going, or if another controller runs it.
+func (r *Engine) Read(ctx context.Context, key client.ObjectKey) (*unstructured.Unstructured, error) {
+	job := r.Kind.empty()
+	if err := r.Client.Get(ctx, key, job); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if job.Object[elsewhere] == true {
+		return nil, nil
 	}
 	if text, isPacked := job.Object[packed].(string); isPacked {
-		return job, job.UnmarshalJSON([]byte(text))
+		if err := job.UnmarshalJSON([]byte(text)); err != nil {
+			return nil, err
+		}
+	} else if err := r.Live.Get(ctx, key, job); err != nil {
+		return nil, client.IgnoreNotFound(err)
 	}
-	if err := r.live.Get(ctx, key, job); err != nil {
-		return nil, err
+	if !job.GetDeletionTimestamp().IsZero() || isManagedElsewhere(job) {
+		return nil, nil
 	}
 	keepWriters(job)
 	return job, nil

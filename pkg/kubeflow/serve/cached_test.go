@@ -69,7 +69,7 @@ func TestAJobOfAnySizeIsReadWhole(t *testing.T) {
 	for name, c := range map[string]struct{ arguments, reads int }{"short": {1, 0}, "long": {20_000, 1}} {
 		job, reads := withArguments(t, c.arguments), 0
 		r, _ := reconcilerOf(t, job)
-		r.client = interceptor.NewClient(r.client.(client.WithWatch), interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+		r.Client = interceptor.NewClient(r.Client.(client.WithWatch), interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
 			err := c.Get(ctx, key, o, options...)
 			if u, isJob := o.(*unstructured.Unstructured); isJob && err == nil {
 				kept, err := pack(u.DeepCopy())
@@ -78,13 +78,13 @@ func TestAJobOfAnySizeIsReadWhole(t *testing.T) {
 			}
 			return err
 		}})
-		r.live = interceptor.NewClient(r.live.(client.WithWatch), interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+		r.Live = interceptor.NewClient(r.Live.(client.WithWatch), interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
 			if _, isJob := o.(*unstructured.Unstructured); isJob {
 				reads++
 			}
 			return c.Get(ctx, key, o, options...)
 		}})
-		got, err := r.own(t.Context(), ctrl.Request{NamespacedName: job.key()})
+		got, err := r.own(t.Context(), ctrl.Request{NamespacedName: keyOf(job)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,13 +18,13 @@ import (
 	"github.com/trainingjob/operator/pkg/kubeflow/convert"
 )
 
-// Served is what serves a Kubeflow job.
+// Served is what serves a parent.
 type Served struct {
 	// Child is the TrainingJob.
 	Child *v1alpha1.TrainingJob
 	// Roles are the names of its roles in the Kubeflow job.
 	Roles map[v1alpha1.Role]string
-	// Notes say what does not hold as it did under Kubeflow's operator.
+	// Notes say what does not hold as it did under the other operator.
 	Notes []convert.Note
 	// Refused is why the child is without the overrides of the job; nil if it has them.
 	Refused error
@@ -39,20 +39,24 @@ func (j *Job) Serve() (*Served, error) {
 	if err != nil {
 		return nil, err
 	}
-	child.ObjectMeta = metav1.ObjectMeta{
-		Name: j.Name, Namespace: j.Namespace, Labels: withoutQueue(child.Labels), Annotations: withoutQueue(child.Annotations),
-		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(j, j.kind.GroupVersionKind())},
-	}
 	child.Spec.Recovery.RestartMethod = v1alpha1.RestartRecreate // the literal variables of Kubeflow's operator need new pods
-	child.Spec.RunPolicy.TTLSecondsAfterFinished = nil           // this package deletes the Kubeflow job, and that its children
-	child.Spec.ManagedBy = ""
-	refused := override(&child.Spec, j.Annotations[v1alpha1.AnnotationOverrides])
-	hash, err := hashOf(child)
-	if err != nil {
-		return nil, err
+	served := &Served{Child: child, Roles: roles, Notes: report.Notes}
+	return served, served.Finish(j, j.kind)
+}
+
+// Finish makes the child one of the parent, of that kind: of its name, controlled by it, with its overrides, and with a hash of all that.
+func (s *Served) Finish(parent metav1.Object, kind Kind) error {
+	child := s.Child
+	child.ObjectMeta = metav1.ObjectMeta{
+		Name: parent.GetName(), Namespace: parent.GetNamespace(), Labels: withoutQueue(child.Labels), Annotations: withoutQueue(child.Annotations),
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(parent, kind.GroupVersionKind())},
 	}
+	child.Spec.RunPolicy.TTLSecondsAfterFinished = nil // the engine deletes the parent, and that its children
+	child.Spec.ManagedBy = ""
+	s.Refused = override(&child.Spec, parent.GetAnnotations()[v1alpha1.AnnotationOverrides])
+	hash, err := hashOf(child)
 	metav1.SetMetaDataAnnotation(&child.ObjectMeta, v1alpha1.AnnotationKubeflowSource, hash)
-	return &Served{Child: child, Roles: roles, Notes: report.Notes, Refused: refused}, nil
+	return err
 }
 
 // withoutQueue drops Kueue's labels or annotations: the Kubeflow job waits in the queue, and its child does not. It drops what only Kueue's adapter

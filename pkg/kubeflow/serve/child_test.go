@@ -138,13 +138,13 @@ func TestNoFieldOfAServedJobSelectsTheScheduler(t *testing.T) {
 func TestAnEventFitsIntoTheAPI(t *testing.T) {
 	job := read(t, pytorchJob)
 	r, _ := reconcilerOf(t, job)
-	r.warn(job, "R", strings.Repeat("é", 2000))
+	r.Warn(job, "R", strings.Repeat("é", 2000))
 	r.note(job, &Served{Notes: slices.Repeat([]convert.Note{{Effect: convert.Changed, Path: "spec", Advice: strings.Repeat("x", 100)}}, 50)})
 	if err := r.refuse(t.Context(), job, strings.Repeat("é", 2000)); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
-		_, message, _ := strings.Cut(<-r.events.(*events.FakeRecorder).Events, " ")
+		_, message, _ := strings.Cut(<-r.Events.(*events.FakeRecorder).Events, " ")
 		if _, message, _ = strings.Cut(message, " "); len(message) > 1024 || len(message) < 1000 {
 			t.Errorf("an Event of %d bytes", len(message))
 		}

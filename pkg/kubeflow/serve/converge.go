@@ -15,9 +15,9 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// converge creates the TrainingJob, applies what has changed in the Kubeflow job, or takes back what has changed in the TrainingJob alone. A change
+// Converge creates the TrainingJob, applies what has changed in its parent, or takes back what has changed in the TrainingJob alone. A change
 // that only a suspended TrainingJob may have waits for the suspension: suspend goes first.
-func (r *reconciler) converge(ctx context.Context, job *Job, child *v1alpha1.TrainingJob, served *Served) (*v1alpha1.TrainingJob, error) {
+func (r *Engine) Converge(ctx context.Context, job Parent, child *v1alpha1.TrainingJob, served *Served) (*v1alpha1.TrainingJob, error) {
 	want := served.Child
 	switch {
 	case child == nil:
@@ -26,17 +26,17 @@ func (r *reconciler) converge(ctx context.Context, job *Job, child *v1alpha1.Tra
 		}
 		r.note(job, served)
 		return want, nil
-	case job.Status.isFinished():
+	case job.IsFinished():
 		return child, nil
 	case served.Refused != nil: // the job runs on as it is
-		r.warn(job, "ChangeRefused", served.Refused.Error())
+		r.Warn(job, "ChangeRefused", served.Refused.Error())
 		return child, r.correct(ctx, served, child)
 	case child.Annotations[v1alpha1.AnnotationKubeflowSource] == want.Annotations[v1alpha1.AnnotationKubeflowSource], want.Spec.IsSuspended() && !child.Spec.IsSuspended():
 		return child, r.correct(ctx, served, child)
 	}
 	err := r.apply(ctx, want)
 	if apierrors.IsInvalid(err) { // the job runs on as it is
-		r.warn(job, "ChangeRefused", err.Error())
+		r.Warn(job, "ChangeRefused", err.Error())
 		if !isSameSize(&want.Spec, &child.Spec, true) {
 			return child, nil
 		}
@@ -46,7 +46,7 @@ func (r *reconciler) converge(ctx context.Context, job *Job, child *v1alpha1.Tra
 }
 
 // correct takes back what a user has changed in the TrainingJob alone.
-func (r *reconciler) correct(ctx context.Context, served *Served, child *v1alpha1.TrainingJob) error {
+func (r *Engine) correct(ctx context.Context, served *Served, child *v1alpha1.TrainingJob) error {
 	patch, err := served.Correction(child)
 	if err != nil || patch == nil {
 		return err
@@ -62,7 +62,7 @@ func (s *Served) wasLeft(child *v1alpha1.TrainingJob) bool {
 }
 
 // adopt makes the job the owner of the TrainingJob, if nothing has changed that since.
-func (r *reconciler) adopt(ctx context.Context, served *Served, child *v1alpha1.TrainingJob) error {
+func (r *Engine) adopt(ctx context.Context, served *Served, child *v1alpha1.TrainingJob) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": child.UID, "resourceVersion": child.ResourceVersion, "ownerReferences": served.Child.OwnerReferences,
 	}})
@@ -73,15 +73,15 @@ func (r *reconciler) adopt(ctx context.Context, served *Served, child *v1alpha1.
 }
 
 // patch changes the TrainingJob by a JSON merge patch.
-func (r *reconciler) patch(ctx context.Context, child *v1alpha1.TrainingJob, patch []byte) error {
-	if err := r.client.Patch(ctx, child.DeepCopy(), client.RawPatch(types.MergePatchType, patch), fieldOwner); err != nil {
+func (r *Engine) patch(ctx context.Context, child *v1alpha1.TrainingJob, patch []byte) error {
+	if err := r.Client.Patch(ctx, child.DeepCopy(), client.RawPatch(types.MergePatchType, patch), FieldOwner); err != nil {
 		return fmt.Errorf("changing the TrainingJob: %w", err)
 	}
 	return nil
 }
 
 // apply applies the TrainingJob.
-func (r *reconciler) apply(ctx context.Context, child *v1alpha1.TrainingJob) error {
+func (r *Engine) apply(ctx context.Context, child *v1alpha1.TrainingJob) error {
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(child)
 	if err != nil {
 		return fmt.Errorf("writing the TrainingJob as an object: %w", err)
@@ -89,7 +89,7 @@ func (r *reconciler) apply(ctx context.Context, child *v1alpha1.TrainingJob) err
 	unstructured.RemoveNestedField(object, "status")
 	unstructured.RemoveNestedField(object, "metadata", "creationTimestamp")
 	applied := &unstructured.Unstructured{Object: object}
-	if err := r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), fieldOwner, client.ForceOwnership, client.DisableReadYourWritesConsistency); err != nil {
+	if err := r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), FieldOwner, client.ForceOwnership, client.DisableReadYourWritesConsistency); err != nil {
 		return err
 	}
 	child.UID = applied.GetUID()

@@ -31,7 +31,7 @@ func (r *reconciler) inherit(ctx context.Context, job *Job, served *Served) (tim
 	if len(pods) == 0 {
 		return r.clearWay(ctx, job)
 	}
-	inherited := job.inherit(served, pods, r.clock.Now())
+	inherited := job.inherit(served, pods, r.Clock.Now())
 	fate, why := inherited.fate()
 	if err := r.record(ctx, job, inherited.status(fate, why)); err != nil {
 		return 0, err
@@ -42,7 +42,7 @@ func (r *reconciler) inherit(ctx context.Context, job *Job, served *Served) (tim
 	case slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return !pod.DeletionTimestamp.IsZero() }):
 		return whileGoing, nil
 	default:
-		return askAgain, nil
+		return AskAgain, nil
 	}
 }
 
@@ -51,8 +51,8 @@ func (r *reconciler) clearWay(ctx context.Context, job *Job) (time.Duration, err
 	if len(job.Status.Conditions) == 0 {
 		return 0, nil
 	}
-	if _, last := job.otherWriter(); !job.isSuspended() && r.clock.Since(last) < quiet {
-		return askAgain, nil
+	if _, last := job.otherWriter(); !job.IsSuspended() && r.Clock.Since(last) < quiet {
+		return AskAgain, nil
 	}
 	return 0, r.deleteServices(ctx, job)
 }
@@ -80,7 +80,7 @@ func (r *reconciler) pods(ctx context.Context, job *Job) ([]corev1.Pod, error) {
 	var own []corev1.Pod
 	for next := ""; ; {
 		var page corev1.PodList
-		err := r.live.List(ctx, &page, client.InNamespace(job.Namespace), client.MatchingLabels{v1alpha1.KubeflowLabelJobName: job.Name},
+		err := r.Live.List(ctx, &page, client.InNamespace(job.Namespace), client.MatchingLabels{v1alpha1.KubeflowLabelJobName: job.Name},
 			client.Limit(podsAtOnce), client.Continue(next))
 		if err != nil {
 			return nil, fmt.Errorf("listing the pods of the job: %w", err)
@@ -102,7 +102,7 @@ func (r *reconciler) isUnseen(ctx context.Context, job *Job, pods []corev1.Pod) 
 	if len(pods) == 0 && len(job.Status.Conditions) == 0 { // the job is new
 		return false, nil
 	}
-	err := r.live.Get(ctx, job.key(), &v1alpha1.TrainingJob{})
+	err := r.Live.Get(ctx, keyOf(job), &v1alpha1.TrainingJob{})
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("reading the TrainingJob: %w", err)
 	}
@@ -127,13 +127,13 @@ func (r *reconciler) deletePods(ctx context.Context, pods []corev1.Pod, policy v
 // until the cache shows that it is gone.
 func (r *reconciler) deleteUncached(ctx context.Context, o client.Object) error {
 	uid := o.GetUID()
-	return client.IgnoreNotFound(r.client.Delete(ctx, o, client.Preconditions{UID: &uid}, client.DisableReadYourWritesConsistency))
+	return client.IgnoreNotFound(r.Client.Delete(ctx, o, client.Preconditions{UID: &uid}, client.DisableReadYourWritesConsistency))
 }
 
 // deleteServices deletes the Services that the job controls.
 func (r *reconciler) deleteServices(ctx context.Context, job *Job) error {
 	var services corev1.ServiceList
-	if err := r.live.List(ctx, &services, client.InNamespace(job.Namespace), client.MatchingLabels{v1alpha1.KubeflowLabelJobName: job.Name}); err != nil {
+	if err := r.Live.List(ctx, &services, client.InNamespace(job.Namespace), client.MatchingLabels{v1alpha1.KubeflowLabelJobName: job.Name}); err != nil {
 		return fmt.Errorf("listing the Services of the job: %w", err)
 	}
 	for i := range services.Items {
@@ -162,7 +162,7 @@ func (j *Job) rival(child *v1alpha1.TrainingJob) string {
 
 // stepBack leaves the job to another controller: it deletes the TrainingJob, and the pods stay, because the Kubeflow job controls them.
 func (r *reconciler) stepBack(ctx context.Context, job *Job, child *v1alpha1.TrainingJob, other string) error {
-	err := r.client.Delete(ctx, child, client.Preconditions{UID: &child.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	err := r.Client.Delete(ctx, child, client.Preconditions{UID: &child.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // by an earlier pass
 		return nil
 	}
@@ -170,7 +170,7 @@ func (r *reconciler) stepBack(ctx context.Context, job *Job, child *v1alpha1.Tra
 		return fmt.Errorf("stepping back from the job: %w", err)
 	}
 	r.counts.steppedBack.WithLabelValues(job.Namespace, job.kind.label()).Inc()
-	r.warn(job, "SteppedBack", fmt.Sprintf("%s also writes the status of this job, so this operator leaves the job and its pods alone. "+
+	r.Warn(job, "SteppedBack", fmt.Sprintf("%s also writes the status of this job, so this operator leaves the job and its pods alone. "+
 		"End one of the two operators. This one goes on when a pod of the job fails, or when the job is suspended.", other))
 	return nil
 }

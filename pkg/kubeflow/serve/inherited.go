@@ -69,7 +69,7 @@ func (i *inheritance) slotOf(pod *corev1.Pod) (state.Slot, bool) {
 // fate returns what becomes of the pods, with a sentence about the cause.
 func (i *inheritance) fate() (fate, string) {
 	spec := &i.served.Child.Spec
-	if i.job.isSuspended() {
+	if i.job.IsSuspended() {
 		return replace, ""
 	}
 	if i.hasSucceeded() {

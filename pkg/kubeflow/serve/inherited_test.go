@@ -119,7 +119,7 @@ func TestNoReadWaitsForTheDeletionOfAnInheritedObject(t *testing.T) {
 	pod.ObjectMeta = meta
 	r, _ := reconcilerOf(t, job, &pod, &corev1.Service{ObjectMeta: meta})
 	deleted := 0
-	r.client = interceptor.NewClient(r.client.(client.WithWatch), interceptor.Funcs{
+	r.Client = interceptor.NewClient(r.Client.(client.WithWatch), interceptor.Funcs{
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
 			deleted++
 			if !(&client.DeleteOptions{}).ApplyOptions(options).DisableReadYourWritesConsistency {

@@ -3,7 +3,6 @@ package serve
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Job is what this package reads of a Kubeflow job.
@@ -20,9 +18,8 @@ type Job struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
 		RunPolicy struct {
-			Suspend                 *bool   `json:"suspend"`
-			ManagedBy               *string `json:"managedBy"`
-			TTLSecondsAfterFinished *int32  `json:"ttlSecondsAfterFinished"`
+			Suspend                 *bool  `json:"suspend"`
+			TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished"`
 		} `json:"runPolicy"`
 		ElasticPolicy *struct {
 			MinReplicas *int32                     `json:"minReplicas"`
@@ -91,14 +88,14 @@ func (j *Job) otherWriter() (manager string, at time.Time) {
 	return manager, at
 }
 
-func (j *Job) key() client.ObjectKey { return client.ObjectKey{Namespace: j.Namespace, Name: j.Name} }
+// Source returns the object as it was read.
+func (j *Job) Source() *unstructured.Unstructured { return j.source }
 
-// isManagedElsewhere reports whether another controller runs the job.
-func (j *Job) isManagedElsewhere() bool {
-	return !slices.Contains(ownManagers, ptr.Deref(j.Spec.RunPolicy.ManagedBy, ""))
-}
+// IsFinished reports whether the job has succeeded or failed.
+func (j *Job) IsFinished() bool { return j.Status.isFinished() }
 
-func (j *Job) isSuspended() bool { return ptr.Deref(j.Spec.RunPolicy.Suspend, false) }
+// IsSuspended reports whether the job is to have no pods.
+func (j *Job) IsSuspended() bool { return ptr.Deref(j.Spec.RunPolicy.Suspend, false) }
 
 // isFinished reports whether the job has succeeded or failed.
 func (s *Status) isFinished() bool { return s.is(Succeeded) || s.is(Failed) }

@@ -10,10 +10,11 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// Kind is one kind of Kubeflow job.
+// Kind is one kind of parent.
 type Kind struct {
 	// Name is the kind: PyTorchJob.
 	Name      string
+	version   string
 	framework v1alpha1.Framework
 	// port is the port of a replica whose template declares none under the name portName.
 	portName string
@@ -22,13 +23,18 @@ type Kind struct {
 	hasNamespace [2]bool
 }
 
-// kinds lists the served kinds. Source: the constants, defaults and controllers of Training Operator 1.9.4.
+const kubeflow = v1alpha1.KubeflowVersion
+
+// JobSet is the kind of JobSets. Those are served that name this operator in spec.managedBy.
+var JobSet = Kind{Name: v1alpha1.JobSetKind, version: v1alpha1.JobSetVersion, framework: v1alpha1.Custom}
+
+// kinds lists the served kinds of Kubeflow. Source: the constants, defaults and controllers of Training Operator 1.9.4.
 var kinds = []Kind{
-	{"PyTorchJob", v1alpha1.PyTorch, "pytorchjob-port", 23456, [2]bool{true, false}},
-	{"TFJob", v1alpha1.TensorFlow, "tfjob-port", 2222, [2]bool{true, true}},
-	{"XGBoostJob", v1alpha1.XGBoost, "xgboostjob-port", 9999, [2]bool{}},
-	{"PaddleJob", v1alpha1.Paddle, "master", 36543, [2]bool{true, false}},
-	{"JAXJob", v1alpha1.JAX, "jaxjob-port", 6666, [2]bool{true, true}},
+	{"PyTorchJob", kubeflow, v1alpha1.PyTorch, "pytorchjob-port", 23456, [2]bool{true, false}},
+	{"TFJob", kubeflow, v1alpha1.TensorFlow, "tfjob-port", 2222, [2]bool{true, true}},
+	{"XGBoostJob", kubeflow, v1alpha1.XGBoost, "xgboostjob-port", 9999, [2]bool{}},
+	{"PaddleJob", kubeflow, v1alpha1.Paddle, "master", 36543, [2]bool{true, false}},
+	{"JAXJob", kubeflow, v1alpha1.JAX, "jaxjob-port", 6666, [2]bool{true, true}},
 }
 
 // ParseKinds returns the kinds of those names. Its error lists the valid kinds.
@@ -59,7 +65,7 @@ func namesOf(kinds []Kind) []string {
 
 // GroupVersionKind returns the kind with its group and version.
 func (k Kind) GroupVersionKind() schema.GroupVersionKind {
-	return schema.FromAPIVersionAndKind(v1alpha1.KubeflowVersion, k.Name)
+	return schema.FromAPIVersionAndKind(k.version, k.Name)
 }
 
 // label is the name of its framework in Kubeflow's metrics.

@@ -19,7 +19,7 @@ func (j *Job) Mirror(child *v1alpha1.TrainingJob, roles map[v1alpha1.Role]string
 	m := j.mirror(child, roles, now)
 	switch {
 	case m.next.isFinished(): // workflows wait for the last counts
-	case j.isSuspended():
+	case j.IsSuspended():
 		m.suspend()
 	case m.next.is(Suspended):
 		m.resume()

@@ -10,7 +10,7 @@ import (
 // status returns the job's status under that fate.
 func (i *inheritance) status(fate fate, why string) Status {
 	m := i.job.mirror(i.served.Child, i.served.Roles, i.now)
-	if i.job.isSuspended() {
+	if i.job.IsSuspended() {
 		return m.next
 	}
 	m.begin()

@@ -2,42 +2,31 @@ package serve
 
 import (
 	"context"
-	"fmt"
-	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/pkg/operator/reconcile"
 )
 
-// ownManager begins the names of this operator in managed fields, and fieldOwner names this package there.
+// ownManager begins the names of this operator in managed fields, and FieldOwner names this package there.
 const (
 	ownManager = "trainingjob-operator"
-	fieldOwner = client.FieldOwner(ownManager + "-kubeflow")
+	FieldOwner = client.FieldOwner(ownManager + "-kubeflow")
 )
 
-// askAgain is how long to wait for what makes no event: another object that holds a name, pods that no TrainingJob owns.
-const askAgain = 15 * time.Second
+// AskAgain is how long to wait for what makes no event: another object that holds a name, pods that no TrainingJob owns.
+const AskAgain = 15 * time.Second
 
 // reconciler serves the jobs of one kind.
 type reconciler struct {
-	kind   Kind
-	client client.Client
-	live   client.Reader
-	events events.EventRecorder
-	clock  clock.PassiveClock
+	Engine
 	counts *counters
-	// starting and waiting are shared by the kinds.
+	// starting is shared by the kinds.
 	starting *starting
-	waiting  *atomic.Int64
 }
 
 // Reconcile makes the TrainingJob of a Kubeflow job, and mirrors its status. After a conflict it tries again without an error.
@@ -55,31 +44,27 @@ func (r *reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	if job.Status.isFinished() {
-		if wait, err := r.deleteExpired(ctx, job); wait != 0 || err != nil {
+		if wait, err := r.DeleteExpired(ctx, job, job.Spec.RunPolicy.TTLSecondsAfterFinished, job.Status.CompletionTime); wait != 0 || err != nil {
 			return ctrl.Result{RequeueAfter: wait}, err
 		}
 	}
 	result, err := r.serve(ctx, job)
-	r.warnOfRefusal(job, err)
+	r.WarnOfRefusal(job, err)
 	return result, err
 }
 
 // own returns the job; nil if it is gone or going, or if another controller runs it.
 func (r *reconciler) own(ctx context.Context, req ctrl.Request) (*Job, error) {
-	source, err := r.read(ctx, req.NamespacedName)
-	if err != nil {
-		return nil, client.IgnoreNotFound(err)
-	}
-	job, err := Read(r.kind, source)
-	if err != nil || !job.DeletionTimestamp.IsZero() || job.isManagedElsewhere() {
+	source, err := r.Read(ctx, req.NamespacedName)
+	if source == nil || err != nil {
 		return nil, err
 	}
-	return job, nil
+	return Read(r.Kind, source)
 }
 
 // serve brings the children of the job up to date, and then its status.
 func (r *reconciler) serve(ctx context.Context, job *Job) (ctrl.Result, error) {
-	child, err := r.child(ctx, job)
+	child, err := r.Child(ctx, job)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -99,13 +84,13 @@ func (r *reconciler) serve(ctx context.Context, job *Job) (ctrl.Result, error) {
 	if wait, err := r.isBlocked(ctx, job, child, served); wait != 0 || err != nil {
 		return ctrl.Result{RequeueAfter: wait}, err
 	}
-	if child, err = r.converge(ctx, job, child, served); err != nil {
+	if child, err = r.Converge(ctx, job, child, served); err != nil {
 		if apierrors.IsInvalid(err) && child == nil {
 			return ctrl.Result{}, r.refuse(ctx, job, err.Error())
 		}
 		return ctrl.Result{}, err
 	}
-	if err := r.record(ctx, job, job.Mirror(child, served.Roles, r.clock.Now())); err != nil {
+	if err := r.record(ctx, job, job.Mirror(child, served.Roles, r.Clock.Now())); err != nil {
 		return ctrl.Result{}, err
 	}
 	if err := r.createLeaderService(ctx, job, child); err != nil {
@@ -126,38 +111,17 @@ func (r *reconciler) refuseChange(ctx context.Context, job *Job, child *v1alpha1
 			return ctrl.Result{}, r.refuse(ctx, job, why.Error())
 		}
 	}
-	r.warn(job, "ChangeRefused", why.Error())
-	if child != nil && metav1.IsControlledBy(child, job) && job.isSuspended() && !child.Spec.IsSuspended() {
-		if err := r.patch(ctx, child, []byte(`{"spec":{"suspend":true}}`)); err != nil {
-			return ctrl.Result{}, err
-		}
-	}
-	return ctrl.Result{RequeueAfter: askAgain}, nil
+	return ctrl.Result{RequeueAfter: AskAgain}, r.RefuseChange(ctx, job, child, why)
 }
 
 // isBlocked returns how long the job waits for pods that no TrainingJob owns, or for a name that another TrainingJob holds; 0 if for neither.
 func (r *reconciler) isBlocked(ctx context.Context, job *Job, child *v1alpha1.TrainingJob, served *Served) (time.Duration, error) {
-	switch {
-	case child == nil:
+	if child == nil {
 		return r.inherit(ctx, job, served)
-	case metav1.IsControlledBy(child, job):
-		return 0, nil
-	case served.wasLeft(child):
-		return reconcile.RetryConflict, r.adopt(ctx, served, child)
-	default:
-		return askAgain, r.record(ctx, job, job.Stall("NameConflict", state.HolderOf(v1alpha1.Kind, child)+" has this name: give one of them another name.", r.clock.Now()))
 	}
-}
-
-// child returns the TrainingJob of the job's name; nil if there is none.
-func (r *reconciler) child(ctx context.Context, job *Job) (*v1alpha1.TrainingJob, error) {
-	child := &v1alpha1.TrainingJob{}
-	err := r.client.Get(ctx, job.key(), child)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
+	holder, wait, err := r.Holder(ctx, job, child, served)
+	if holder != "" {
+		err = r.record(ctx, job, job.Stall("NameConflict", holder+" has this name: give one of them another name.", r.Clock.Now()))
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the TrainingJob: %w", err)
-	}
-	return child, nil
+	return wait, err
 }

@@ -48,7 +48,7 @@ func reconcilerOf(t *testing.T, job *Job, others ...client.Object) (*reconciler,
 		t.Fatal(err)
 	}
 	now := testingclock.NewFakePassiveClock(start)
-	return &reconciler{kind: job.kind, client: kube, live: kube, events: events.NewFakeRecorder(10), clock: now, counts: counts, starting: newStarting()}, now
+	return &reconciler{Engine: Engine{Kind: job.kind, Client: kube, Live: kube, Events: events.NewFakeRecorder(10), Clock: now}, counts: counts, starting: newStarting()}, now
 }
 
 // reconciled returns the status of the job after one reconcile, with these other objects in the cluster.
@@ -61,11 +61,11 @@ func reconciled(t *testing.T, job *Job, others ...client.Object) Status {
 // after returns the status of the job after one reconcile more.
 func after(t *testing.T, r *reconciler, job *Job) Status {
 	t.Helper()
-	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: job.key()}); err != nil {
+	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: keyOf(job)}); err != nil {
 		t.Fatal(err)
 	}
 	after := job.kind.empty()
-	if err := r.client.Get(t.Context(), job.key(), after); err != nil {
+	if err := r.Client.Get(t.Context(), keyOf(job), after); err != nil {
 		t.Fatal(err)
 	}
 	read, err := Read(job.kind, after)
@@ -109,10 +109,10 @@ func TestARefusedChangeKeepsNoJobRunning(t *testing.T) {
 		served := serve(t, strings.Replace(held, "suspend: true", "suspend: false", 1))
 		served.Child.Spec.ReplicaSpecs[v1alpha1.Worker] = v1alpha1.ReplicaSpec{Replicas: ptr.To[int32](6)} // a former version's overrides set that
 		r, _ := reconcilerOf(t, job, served.Child)
-		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: job.key()}); err != nil {
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: keyOf(job)}); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		child, err := r.child(t.Context(), job)
+		child, err := r.Child(t.Context(), job)
 		if err != nil || !child.Spec.IsSuspended() {
 			t.Errorf("refused %s, its TrainingJob runs on: %+v, error %v", name, child.Spec.Suspend, err)
 		}
@@ -165,12 +165,12 @@ func TestATrainingJobHasThePodsThatItsKubeflowJobRequests(t *testing.T) {
 			}
 			r, _ := reconcilerOf(t, job, changed(served, c.change))
 			for range 3 {
-				if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: job.key()}); err != nil {
+				if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: keyOf(job)}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			var after v1alpha1.TrainingJob
-			if err := r.client.Get(t.Context(), job.key(), &after); err != nil {
+			if err := r.Client.Get(t.Context(), keyOf(job), &after); err != nil {
 				t.Fatal(err)
 			}
 			after.Spec.Suspend, served.Child.Spec.Suspend = ptr.To(after.Spec.IsSuspended()), ptr.To(served.Child.Spec.IsSuspended())
@@ -208,18 +208,18 @@ func TestARefusedChangeKeepsTheNumberOfPods(t *testing.T) {
 	child := changed(served, func(_ *v1alpha1.TrainingJobSpec, workers *v1alpha1.ReplicaSpec) { workers.Replicas = ptr.To[int32](6) })
 	child.Annotations[v1alpha1.AnnotationKubeflowSource] = "before the change"
 	r, _ := reconcilerOf(t, job, child)
-	kube, isWatching := r.client.(client.WithWatch)
+	kube, isWatching := r.Client.(client.WithWatch)
 	if !isWatching {
-		t.Fatalf("%T is no client that watches", r.client)
+		t.Fatalf("%T is no client that watches", r.Client)
 	}
-	r.client = interceptor.NewClient(kube, interceptor.Funcs{Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
+	r.Client = interceptor.NewClient(kube, interceptor.Funcs{Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
 		return apierrors.NewInvalid(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind).GroupKind(), "j", nil)
 	}})
-	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: job.key()}); err != nil {
+	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: keyOf(job)}); err != nil {
 		t.Fatal(err)
 	}
 	var after v1alpha1.TrainingJob
-	if err := r.client.Get(t.Context(), job.key(), &after); err != nil {
+	if err := r.Client.Get(t.Context(), keyOf(job), &after); err != nil {
 		t.Fatal(err)
 	}
 	if n := after.Spec.Replicas(v1alpha1.Worker); n != 2 || after.Spec.IsSuspended() {
@@ -246,7 +246,7 @@ func TestWhatTheAPIServerRefusesIsAnEventOfTheJob(t *testing.T) {
 			}
 			r, now := reconcilerOf(t, job, child)
 			refuse := apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "x", errors.New("exceeded quota: team-a"))
-			r.client = interceptor.NewClient(r.client.(client.WithWatch), interceptor.Funcs{
+			r.Client = interceptor.NewClient(r.Client.(client.WithWatch), interceptor.Funcs{
 				Create: func(ctx context.Context, kube client.WithWatch, o client.Object, options ...client.CreateOption) error {
 					if reflect.TypeOf(o) == reflect.TypeOf(c.refused) {
 						return refuse
@@ -257,7 +257,7 @@ func TestWhatTheAPIServerRefusesIsAnEventOfTheJob(t *testing.T) {
 					return refuse
 				},
 			})
-			request := ctrl.Request{NamespacedName: job.key()}
+			request := ctrl.Request{NamespacedName: keyOf(job)}
 			if _, err := r.Reconcile(t.Context(), request); !apierrors.IsForbidden(err) {
 				t.Errorf("error %v: the request is not tried again", err)
 			}
@@ -268,7 +268,7 @@ func TestWhatTheAPIServerRefusesIsAnEventOfTheJob(t *testing.T) {
 				}
 			}
 			var emitted []string
-			for recorder := r.events.(*events.FakeRecorder); len(recorder.Events) > 0; {
+			for recorder := r.Events.(*events.FakeRecorder); len(recorder.Events) > 0; {
 				emitted = append(emitted, <-recorder.Events)
 			}
 			if !slices.Contains(emitted, c.words) {
@@ -307,11 +307,11 @@ func TestAConflictNamesTheJobThatHoldsTheName(t *testing.T) {
 					t.Fatalf("Stalled is %+v, want %q", stalled, c.want)
 				}
 			}
-			emitted := r.events.(*events.FakeRecorder).Events
+			emitted := r.Events.(*events.FakeRecorder).Events
 			if got, want := <-emitted, "Warning PyTorchJobNameConflict "+c.want; got != want || len(emitted) > 0 {
 				t.Errorf("%q and %d more Events, want %q", got, len(emitted), want)
 			}
-			if err := r.client.Delete(t.Context(), child); err != nil {
+			if err := r.Client.Delete(t.Context(), child); err != nil {
 				t.Fatal(err)
 			}
 			if status := after(t, r, job); status.condition(Stalled) != nil || !status.is(Created) {
@@ -340,7 +340,7 @@ func TestANewJobTakesOverTheTrainingJobThatItsNamesakeLeft(t *testing.T) {
 	r, _ := reconcilerOf(t, job, left)
 	after(t, r, job)
 	status := after(t, r, job)
-	child, err := r.child(t.Context(), job)
+	child, err := r.Child(t.Context(), job)
 	if err != nil || child.UID != "left" || !metav1.IsControlledBy(child, job) {
 		t.Errorf("TrainingJob %+v, error %v; want the one that was left, with the new owner", child, err)
 	}
@@ -356,13 +356,13 @@ func TestAWarningIsOnceInTheKubeflowJobAndOnceInItsTrainingJob(t *testing.T) {
 		r, now := reconcilerOf(t, job, child)
 		after(t, r, job)
 		recorder := events.NewFakeRecorder(10)
-		recorder.Verbose, r.events = true, recorder
-		if err := r.client.Get(t.Context(), job.key(), child); err != nil {
+		recorder.Verbose, r.Events = true, recorder
+		if err := r.Client.Get(t.Context(), keyOf(job), child); err != nil {
 			t.Fatal(err)
 		}
 		p := plan.Plan{Events: []plan.Event{{Type: corev1.EventTypeWarning, Reason: condition, Action: "Job", Message: "worker-1 died."}}}
 		p.Status.Conditions = []metav1.Condition{{Type: condition, Status: metav1.ConditionTrue, Reason: "Failure", Message: "worker-1 died."}}
-		if err := cluster.New(r.client, r.client, recorder, now, cluster.Options{Parallel: 1}).Record(t.Context(), child, &p); err != nil {
+		if err := cluster.New(r.Client, r.Client, recorder, now, cluster.Options{Parallel: 1}).Record(t.Context(), child, &p); err != nil {
 			t.Fatal(err)
 		}
 		after(t, r, job)
@@ -386,7 +386,7 @@ func TestTheEndOfAJobIsOneEvent(t *testing.T) {
 	if err := r.record(t.Context(), job, next); err != nil {
 		t.Fatal(err)
 	}
-	recorder := r.events.(*events.FakeRecorder)
+	recorder := r.Events.(*events.FakeRecorder)
 	if first := <-recorder.Events; len(recorder.Events) > 0 || !strings.Contains(first, "PyTorchJobSucceeded") {
 		t.Errorf("the Event %q and %d more", first, len(recorder.Events))
 	}

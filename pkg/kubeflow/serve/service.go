@@ -24,7 +24,7 @@ import (
 // hosts returns the replicas of the child that have a Service of their own, named like the replica's first pod. There are none while the job is
 // suspended, or after its end.
 func (j *Job) hosts(child *v1alpha1.TrainingJob) []state.Slot {
-	if j.isSuspended() || j.Status.isFinished() || !state.HasReplicaServices(child) {
+	if j.IsSuspended() || j.Status.isFinished() || !state.HasReplicaServices(child) {
 		return nil
 	}
 	return slotsOf(&child.Spec)
@@ -99,7 +99,7 @@ func (r services) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	if job == nil || err != nil {
 		return ctrl.Result{}, err
 	}
-	child, err := r.child(ctx, job)
+	child, err := r.Child(ctx, job)
 	if child == nil || err != nil || !metav1.IsControlledBy(child, job) || job.rival(child) != "" {
 		return ctrl.Result{}, err
 	}
@@ -110,7 +110,7 @@ func (r services) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if job.isSuspended() || job.Status.isFinished() {
+	if job.IsSuspended() || job.Status.isFinished() {
 		r.starting.remove(child.UID)
 		return ctrl.Result{}, nil
 	}
@@ -118,17 +118,17 @@ func (r services) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	err = r.createServices(ctx, job, child, missing)
-	r.warnOfRefusal(job, err)
+	r.WarnOfRefusal(job, err)
 	return ctrl.Result{}, err
 }
 
 // createLeaderService creates the leader's Service at once: all frameworks look for it first.
 func (r *reconciler) createLeaderService(ctx context.Context, job *Job, child *v1alpha1.TrainingJob) error {
-	if job.Status.isFinished() || child.UID == "" || job.isSuspended() || !state.HasReplicaServices(child) {
+	if job.Status.isFinished() || child.UID == "" || job.IsSuspended() || !state.HasReplicaServices(child) {
 		return nil
 	}
 	leader := state.Leader(&child.Spec)
-	err := r.client.Get(ctx, client.ObjectKey{Namespace: child.Namespace, Name: state.HostName(child.Name, leader)}, &corev1.Service{})
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: child.Namespace, Name: state.HostName(child.Name, leader)}, &corev1.Service{})
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
@@ -149,7 +149,7 @@ func (r *reconciler) deleteUnwanted(ctx context.Context, job *Job, child *v1alph
 		delete(unwanted, name)
 	}
 	for _, own := range unwanted {
-		if err := r.client.Delete(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: own.Namespace, Name: own.Name}}, client.Preconditions{UID: &own.UID}); client.IgnoreNotFound(err) != nil {
+		if err := r.Client.Delete(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: own.Namespace, Name: own.Name}}, client.Preconditions{UID: &own.UID}); client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("deleting Service %s: %w", own.Name, err)
 		}
 	}
@@ -169,7 +169,7 @@ const recheckStarting = time.Second
 // serviceDelay returns how long the Services of a job of that status give way to pods yet: to the pods of the job, and then to the pods of other
 // jobs that start.
 func (r *reconciler) serviceDelay(child *v1alpha1.TrainingJob, status *Status) time.Duration {
-	now, after := r.clock.Now(), ifLeaderMatters
+	now, after := r.Clock.Now(), ifLeaderMatters
 	if namesOthers(child) {
 		after = ifAllNamesMatter
 	}
@@ -207,7 +207,7 @@ func namesOthers(child *v1alpha1.TrainingJob) bool {
 // servicesOf returns the Services of the replicas by name.
 func (r *reconciler) servicesOf(ctx context.Context, child *v1alpha1.TrainingJob) (map[string]*corev1.Service, error) {
 	var existing corev1.ServiceList
-	if err := r.client.List(ctx, &existing, client.InNamespace(child.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.Client.List(ctx, &existing, client.InNamespace(child.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing Services: %w", err)
 	}
 	own := map[string]*corev1.Service{}
@@ -226,7 +226,7 @@ func (r *reconciler) createServices(ctx context.Context, job *Job, child *v1alph
 	for _, host := range missing {
 		group.Go(func() error {
 			service := job.service(child, host)
-			if err := r.client.Create(ctx, service, fieldOwner); err != nil && !apierrors.IsAlreadyExists(err) {
+			if err := r.Client.Create(ctx, service, FieldOwner); err != nil && !apierrors.IsAlreadyExists(err) {
 				return fmt.Errorf("creating Service %s: %w", service.Name, err)
 			}
 			return nil

@@ -46,14 +46,14 @@ func TestTheServicesButTheLeadersGiveWayToThePods(t *testing.T) {
 		{time.Second, []string{"j-master-0", "j-worker-0", "j-worker-1"}, 0},
 	} {
 		now.SetTime(now.Now().Add(step.after))
-		request := ctrl.Request{NamespacedName: job.key()}
+		request := ctrl.Request{NamespacedName: keyOf(job)}
 		_, err := r.Reconcile(t.Context(), request)
 		result, err2 := services{r}.Reconcile(t.Context(), request)
 		if err := errors.Join(err, err2); err != nil {
 			t.Fatal(err)
 		}
 		var created corev1.ServiceList
-		if err := r.client.List(t.Context(), &created, client.InNamespace("ns")); err != nil {
+		if err := r.Client.List(t.Context(), &created, client.InNamespace("ns")); err != nil {
 			t.Fatal(err)
 		}
 		var names []string
@@ -96,11 +96,11 @@ func TestServicesGoWithTheSuspensionAndTheEndOfTheJob(t *testing.T) {
 		r, now := reconcilerOf(t, job, others...)
 		r.starting.add(child.UID, start.Add(time.Minute))
 		now.SetTime(start.Add(time.Second))
-		if result, err := (services{r}).Reconcile(t.Context(), ctrl.Request{NamespacedName: job.key()}); err != nil || result.RequeueAfter != 0 {
+		if result, err := (services{r}).Reconcile(t.Context(), ctrl.Request{NamespacedName: keyOf(job)}); err != nil || result.RequeueAfter != 0 {
 			t.Fatalf("%s: %v, %v", name, result, err)
 		}
 		var left corev1.ServiceList
-		if err := r.client.List(t.Context(), &left, client.InNamespace("ns")); err != nil {
+		if err := r.Client.List(t.Context(), &left, client.InNamespace("ns")); err != nil {
 			t.Fatal(err)
 		}
 		var names []string

@@ -47,17 +47,14 @@ func Setup(mgr manager.Manager, kinds []Kind, source string, waiting *atomic.Int
 	if err != nil {
 		return fmt.Errorf("registering the metrics of Kubeflow jobs: %w", err)
 	}
-	jobs, live := newStarting(), fair.Reader(mgr.GetAPIReader(), concurrent)
+	jobs, live := newStarting(), NewReader(mgr)
 	for _, kind := range kinds {
 		countDeleted := predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool {
 			counts.sawGone(e.Object.GetNamespace(), kind)
 			return true
 		}}
-		r := &reconciler{
-			kind: kind, counts: counts, client: mgr.GetClient(), live: live, events: mgr.GetEventRecorder(source), clock: clock.RealClock{},
-			starting: jobs, waiting: waiting,
-		}
-		if err := r.control(mgr, "kubeflow-"+kind.Name, concurrent, r, outsideOf(excluded, r.events), countDeleted); err != nil {
+		r := &reconciler{Engine: NewEngine(mgr, kind, live, source, waiting), counts: counts, starting: jobs}
+		if err := r.Control(mgr, "kubeflow-"+kind.Name, r, OutsideOf(excluded, r.Events), countDeleted); err != nil {
 			return err
 		}
 		if err := r.control(mgr, "kubeflow-services-"+kind.Name, serviceWorkers, services{r}); err != nil { // an excluded job has no TrainingJob
@@ -67,8 +64,21 @@ func Setup(mgr manager.Manager, kinds []Kind, source string, waiting *atomic.Int
 	return nil
 }
 
+// NewReader returns a reader of the API server whose requests are shared between namespaces.
+func NewReader(mgr manager.Manager) client.Reader { return fair.Reader(mgr.GetAPIReader(), concurrent) }
+
+// NewEngine returns an engine for the parents of one kind, which emits Events as source.
+func NewEngine(mgr manager.Manager, kind Kind, live client.Reader, source string, waiting *atomic.Int64) Engine {
+	return Engine{Kind: kind, Client: mgr.GetClient(), Live: live, Events: mgr.GetEventRecorder(source), Clock: clock.RealClock{}, Waiting: waiting}
+}
+
+// Control adds a controller of that name for the parents that pass the filters.
+func (r *Engine) Control(mgr manager.Manager, name string, by reconcile.Reconciler, filters ...predicate.Predicate) error {
+	return r.control(mgr, name, concurrent, by, filters...)
+}
+
 // control adds a controller of that name for the jobs of the kind that pass the filters, and for their TrainingJobs and deleted Services.
-func (r *reconciler) control(mgr manager.Manager, name string, workers int, by reconcile.Reconciler, filters ...predicate.Predicate) error {
+func (r *Engine) control(mgr manager.Manager, name string, workers int, by reconcile.Reconciler, filters ...predicate.Predicate) error {
 	ofChild := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.TrainingJob{}) // it has the name of its job
 	deletions := predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
@@ -76,11 +86,11 @@ func (r *reconciler) control(mgr manager.Manager, name string, workers int, by r
 	}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
-		For(r.kind.empty(), builder.WithPredicates(filters...)).
+		For(r.Kind.empty(), builder.WithPredicates(filters...)).
 		Owns(&v1alpha1.TrainingJob{}).
 		Watches(&corev1.Service{}, ofChild, builder.WithPredicates(deletions)).
 		WithOptions(controller.Options{
-			MaxConcurrentReconciles: workers, RateLimiter: pass.Retries[ctrl.Request](), NewQueue: fair.Queues(workers, r.waiting),
+			MaxConcurrentReconciles: workers, RateLimiter: pass.Retries[ctrl.Request](), NewQueue: fair.Queues(workers, r.Waiting),
 		}).
 		Complete(by)
 	if err != nil {
@@ -89,8 +99,8 @@ func (r *reconciler) control(mgr manager.Manager, name string, workers int, by r
 	return nil
 }
 
-// outsideOf drops what happens to jobs of excluded namespaces. A job there gets one Event when it appears.
-func outsideOf(excluded []string, recorder events.EventRecorder) predicate.Predicate {
+// OutsideOf drops what happens to jobs of excluded namespaces. A job there gets one Event when it appears.
+func OutsideOf(excluded []string, recorder events.EventRecorder) predicate.Predicate {
 	isOutside := func(job client.Object) bool { return !slices.Contains(excluded, job.GetNamespace()) }
 	filter := predicate.NewPredicateFuncs(isOutside)
 	filter.CreateFunc = func(e event.CreateEvent) bool {

@@ -13,7 +13,7 @@ import (
 
 func TestAJobInAnExcludedNamespaceGetsOneEventAndNothingElse(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
-	filter := outsideOf([]string{"closed"}, recorder)
+	filter := OutsideOf([]string{"closed"}, recorder)
 	for namespace, want := range map[string]bool{"closed": false, "open": true} {
 		job := Kind{Name: "PyTorchJob"}.empty()
 		job.SetNamespace(namespace)
