@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +26,7 @@ import (
 	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/kubeflow/jobset"
 	"github.com/trainingjob/operator/pkg/kubeflow/serve"
 	"github.com/trainingjob/operator/pkg/operator/cluster"
 	"github.com/trainingjob/operator/pkg/operator/controller"
@@ -50,7 +52,11 @@ func newManager(ctx context.Context, o *options, server *outage.Server) (manager
 	if err != nil {
 		return nil, err
 	}
-	serve.AddToManager(&managerOptions, served)
+	cached := served
+	if o.jobSets {
+		cached = append(slices.Clone(served), serve.JobSet)
+	}
+	serve.AddToManager(&managerOptions, cached)
 	guarded := intake.New(managerOptions.Scheme, ctrl.Log.WithName("intake"))
 	guarded.Guard(restConfig, &managerOptions.Cache)
 	mgr, err := ctrl.NewManager(restConfig, managerOptions)
@@ -59,13 +65,18 @@ func newManager(ctx context.Context, o *options, server *outage.Server) (manager
 	}
 	settings := o.controllerOptions()
 	settings.Others = func(ctx context.Context) ([]v1alpha1.TrainingJob, error) {
-		return serve.New(ctx, mgr.GetClient(), served)
+		return serve.New(ctx, mgr.GetClient(), cached)
 	}
 	if err := controller.Setup(ctx, mgr, settings); err != nil {
 		return nil, fmt.Errorf("setting up the controller: %w", err)
 	}
 	if err := serve.Setup(mgr, served, controller.EventSource, settings.Waiting, o.excluded()...); err != nil {
 		return nil, err
+	}
+	if o.jobSets {
+		if err := jobset.Setup(mgr, controller.EventSource, settings.Waiting, o.excluded()...); err != nil {
+			return nil, err
+		}
 	}
 	checks := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), guarded.AddTo(mgr, controller.EventSource), mgr.AddReadyzCheck("cache", cacheSynced(mgr)))
 	if checks != nil {

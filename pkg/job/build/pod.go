@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -30,6 +31,9 @@ func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []core
 	maps.Copy(pod.Labels, podLabels(job, slot, life))
 	pod.Spec.Hostname = state.HostName(job.Name, slot)
 	pod.Spec.Subdomain = job.Name
+	if _, isIndexed := template.Annotations[batchv1.JobCompletionIndexAnnotation]; isIndexed && state.ServedJob(job) != nil {
+		index(pod, template, slot, life)
+	}
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	if grace := pod.Spec.TerminationGracePeriodSeconds; grace != nil && *grace < LeastGrace {
 		*grace = LeastGrace
@@ -60,6 +64,16 @@ func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []core
 		joinNode(pod, Listens(job, slot))
 	}
 	return pod
+}
+
+// index gives a pod the names of an indexed Job's pod in a JobSet, whose template has the host name without the index, the subdomain and all that its
+// pods have in common. Source: pkg/controllers/jobset_controller.go of JobSet 0.12, pkg/controller/job/indexed_job_utils.go of Kubernetes 1.37.
+func index(pod *corev1.Pod, template *corev1.PodTemplateSpec, slot state.Slot, life state.Life) {
+	at, attempt := strconv.Itoa(slot.Index), strconv.Itoa(life.Attempt)
+	pod.Spec.Hostname, pod.Spec.Subdomain = template.Spec.Hostname+"-"+at, template.Spec.Subdomain
+	for _, texts := range []map[string]string{pod.Labels, pod.Annotations} {
+		texts[batchv1.JobCompletionIndexAnnotation], texts[v1alpha1.JobSetRestartAttempt] = at, attempt
+	}
 }
 
 // joinNode gives a pod on the network of its node the names of the cluster, unless the template has a dnsPolicy, and declares the ports at which it

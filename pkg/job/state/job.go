@@ -15,7 +15,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// OwnerOf returns the reference to the TrainingJob that controls the object; nil if there is none. Beside a Kubeflow job of the same name, which
+// OwnerOf returns the reference to the TrainingJob that controls the object; nil if there is none. Beside a served job of the same name, which
 // then controls the object, a plain reference is enough. So it is for an object that has the label of a Kubeflow job's children and no
 // controller: the Kubeflow job was deleted without them.
 func OwnerOf(o metav1.Object) *metav1.OwnerReference {
@@ -24,7 +24,7 @@ func OwnerOf(o metav1.Object) *metav1.OwnerReference {
 	case controller == nil:
 	case isTrainingJob(controller):
 		return controller
-	case controller.APIVersion != v1alpha1.KubeflowVersion:
+	case !isServed(controller):
 		return nil
 	}
 	refs := o.GetOwnerReferences()
@@ -57,11 +57,16 @@ func HolderOf(kind string, o metav1.Object) string {
 	return kind + " " + o.GetName()
 }
 
-// ServedJob returns the reference to the Kubeflow job that the TrainingJob serves; nil if it serves none. Clients of Kubeflow jobs walk the
+// isServed reports whether TrainingJobs serve objects of that kind.
+func isServed(ref *metav1.OwnerReference) bool {
+	return ref.APIVersion == v1alpha1.KubeflowVersion || ref.APIVersion == v1alpha1.JobSetVersion && ref.Kind == v1alpha1.JobSetKind
+}
+
+// ServedJob returns the reference to the Kubeflow job or JobSet that the TrainingJob serves; nil if it serves none. Clients of Kubeflow jobs walk the
 // controllers of pods, or their first owner, and stop at a kind that they do not know. So that job controls the children.
 func ServedJob(job *v1alpha1.TrainingJob) *metav1.OwnerReference {
 	ref := metav1.GetControllerOfNoCopy(job)
-	if ref == nil || ref.APIVersion != v1alpha1.KubeflowVersion || ref.Name != job.Name {
+	if ref == nil || !isServed(ref) || ref.Name != job.Name {
 		return nil
 	}
 	return ref

@@ -117,9 +117,14 @@ func (r *Engine) WarnOfRefusal(parent Parent, err error) {
 	}
 }
 
-// Emit emits an Event of at most as many bytes as the API server takes.
+// Emit emits an Event of at most as many bytes as the API server takes. It is also one of the TrainJob of which the parent is made: its user knows that.
 func (r *Engine) Emit(parent Parent, kind, reason, action, message string) {
-	r.Events.Eventf(parent.Source(), nil, kind, reason, action, "%s", state.KeepBeginning(message))
+	message = state.KeepBeginning(message)
+	r.Events.Eventf(parent.Source(), nil, kind, reason, action, "%s", message)
+	if owner := metav1.GetControllerOfNoCopy(parent); owner != nil && owner.Kind == v1alpha1.TrainJobKind {
+		about := &corev1.ObjectReference{APIVersion: owner.APIVersion, Kind: owner.Kind, Namespace: parent.GetNamespace(), Name: owner.Name, UID: owner.UID}
+		r.Events.Eventf(about, nil, kind, reason, action, "%s", message)
+	}
 }
 
 // DeleteExpired deletes a parent that finished at end when its time to live is over. It returns how long that takes yet; 0 if the parent stays.

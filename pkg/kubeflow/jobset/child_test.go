@@ -1,0 +1,257 @@
+package jobset
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/build"
+	"github.com/trainingjob/operator/pkg/job/state"
+	"github.com/trainingjob/operator/pkg/kubeflow/serve"
+)
+
+var start = time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+
+// trained is the JobSet that Trainer 2.3 makes of a TrainJob t of two nodes by a runtime with spec.managedBy, with JobSet's defaults.
+const trained = `
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: t, namespace: ns, uid: u}
+spec:
+  managedBy: trainingjob.dev/operator
+  network: {enableDNSHostnames: true, publishNotReadyAddresses: true}
+  startupPolicy: {startupPolicyOrder: AnyOrder}
+  successPolicy: {operator: All}
+  suspend: false
+  replicatedJobs:
+  - name: node
+    groupName: default
+    replicas: 1
+    template:
+      spec:
+        completionMode: Indexed
+        completions: 2
+        parallelism: 2
+        template:
+          metadata: {labels: {mine: own}}
+          spec:
+            restartPolicy: OnFailure
+            containers:
+            - name: node
+              image: i
+              env: [{name: PET_NODE_RANK, valueFrom: {fieldRef: {fieldPath: "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}}]
+`
+
+// pair is a JobSet of a launcher with one pod and of workers with two, whose spec goes on with the given fields.
+func pair(fields string) string {
+	return `
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: t, namespace: ns, uid: u, annotations: {}}
+spec:
+  managedBy: trainingjob.dev/operator
+  replicatedJobs:
+  - {name: launcher, groupName: default, template: {spec: {template: {spec: {containers: [{name: a, image: i}]}}}}}
+  - {name: the-workers, groupName: default, template: {spec: {completions: 2, parallelism: 2, template: {spec: {containers: [{name: a, image: i}]}}}}}
+` + fields
+}
+
+// changed returns the manifest with a text replaced, which it must have.
+func changed(t *testing.T, manifest, from, to string) string {
+	t.Helper()
+	if !strings.Contains(manifest, from) {
+		t.Fatalf("the manifest has no %q", from)
+	}
+	return strings.Replace(manifest, from, to, 1)
+}
+
+func read(t *testing.T, manifest string) *JobSet {
+	t.Helper()
+	source := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(manifest), &source.Object); err != nil {
+		t.Fatal(err)
+	}
+	set, err := Read(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+func served(t *testing.T, set *JobSet) *serve.Served {
+	t.Helper()
+	s, err := set.Serve()
+	if err != nil || s.Refused != nil {
+		t.Fatal(err, s)
+	}
+	s.Child.UID = "child"
+	return s
+}
+
+// The labels, annotations and names of the second pod of the same JobSet under JobSet 0.12 and Kubernetes 1.37, except those of the Job's UID.
+func TestAPodHasTheNamesOfAPodOfAJobSet(t *testing.T) {
+	set := read(t, strings.Replace(trained, "  suspend: false", "  coordinator: {replicatedJob: node}\n  suspend: false", 1))
+	child := served(t, set).Child
+	pod := build.Pod(child, state.Slot{Role: v1alpha1.Worker, Index: 1}, state.Life{Attempt: 3}, nil, nil)
+	both := map[string]string{
+		"jobset.sigs.k8s.io/jobset-name":            "t",
+		"jobset.sigs.k8s.io/jobset-uid":             "u",
+		"jobset.sigs.k8s.io/replicatedjob-name":     "node",
+		"jobset.sigs.k8s.io/replicatedjob-replicas": "1",
+		"jobset.sigs.k8s.io/global-replicas":        "1",
+		"jobset.sigs.k8s.io/job-index":              "0",
+		"jobset.sigs.k8s.io/job-key":                "4ffeb8d68e32d60b12a1066703445f9aa14cf979",
+		"jobset.sigs.k8s.io/job-global-index":       "0",
+		"jobset.sigs.k8s.io/group-name":             "default",
+		"jobset.sigs.k8s.io/group-replicas":         "1",
+		"jobset.sigs.k8s.io/job-group-index":        "0",
+		"jobset.sigs.k8s.io/coordinator":            "t-node-0-0.t",
+		"jobset.sigs.k8s.io/restart-attempt":        "3",
+		"batch.kubernetes.io/job-completion-index":  "1",
+	}
+	for name, want := range both {
+		if pod.Labels[name] != want || pod.Annotations[name] != want {
+			t.Errorf("%s is %q as a label and %q as an annotation, want %q", name, pod.Labels[name], pod.Annotations[name], want)
+		}
+	}
+	for name, want := range map[string]string{"batch.kubernetes.io/job-name": "t-node-0", "job-name": "t-node-0", "mine": "own"} {
+		if pod.Labels[name] != want {
+			t.Errorf("label %s is %q, want %q", name, pod.Labels[name], want)
+		}
+	}
+	if pod.Spec.Hostname != "t-node-0-1" || pod.Spec.Subdomain != "t" {
+		t.Errorf("host %s.%s, want t-node-0-1.t", pod.Spec.Hostname, pod.Spec.Subdomain)
+	}
+	if owner := pod.OwnerReferences[0]; owner.Kind != "JobSet" || owner.UID != "u" || !*owner.Controller {
+		t.Errorf("the first owner is %+v, want the JobSet as the controller", owner)
+	}
+	if !state.IsOwnedBy(pod, child) {
+		t.Error("the pod is not its TrainingJob's")
+	}
+	want := &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}
+	variables := map[string]corev1.EnvVar{}
+	for _, v := range pod.Spec.Containers[0].Env {
+		variables[v.Name] = v
+	}
+	if diff := cmp.Diff(want, variables["JOB_COMPLETION_INDEX"].ValueFrom); diff != "" {
+		t.Error(diff)
+	}
+	if got := variables["TRAININGJOB_LEADER_ADDRESS"].Value; got != "t-node-0-0.t" {
+		t.Errorf("the leader is at %q, want a name that resolves", got)
+	}
+}
+
+// Any other job keeps its host names, also with such an annotation.
+func TestAnIndexRenamesNoOtherPod(t *testing.T) {
+	child := served(t, read(t, trained)).Child
+	child.OwnerReferences = nil
+	pod := build.Pod(child, state.Slot{Role: v1alpha1.Worker}, state.Life{}, nil, nil)
+	if pod.Spec.Hostname != "t-worker-0" || pod.Spec.Subdomain != "t" {
+		t.Errorf("host %s.%s, want t-worker-0.t", pod.Spec.Hostname, pod.Spec.Subdomain)
+	}
+}
+
+func TestASubdomainOfItsOwnIsThePods(t *testing.T) {
+	child := served(t, read(t, changed(t, trained, "network: {", "network: {subdomain: sub, "))).Child
+	if pod := build.Pod(child, state.Slot{Role: v1alpha1.Worker}, state.Life{}, nil, nil); pod.Spec.Subdomain != "sub" {
+		t.Errorf("subdomain %q, want sub", pod.Spec.Subdomain)
+	}
+}
+
+func TestReplicatedJobsHaveRoles(t *testing.T) {
+	three := pair("") + "  - {name: worker, template: {spec: {template: {spec: {containers: [{name: a, image: i}]}}}}}\n"
+	for name, c := range map[string]struct {
+		manifest string
+		roles    map[v1alpha1.Role]string
+		policy   v1alpha1.SuccessPolicy
+	}{
+		"one": {trained, map[v1alpha1.Role]string{"Worker": "node"}, v1alpha1.SuccessAllWorkers},
+		"two, both awaited": {
+			pair("  successPolicy: {operator: All}\n"), map[v1alpha1.Role]string{"Master": "launcher", "Worker": "the-workers"}, v1alpha1.SuccessAllWorkers,
+		},
+		"two, of which the launcher is awaited, as in Trainer's MPI runtimes": {
+			pair("  successPolicy: {operator: All, targetReplicatedJobs: [launcher]}\n"),
+			map[v1alpha1.Role]string{"Master": "launcher", "Worker": "the-workers"}, v1alpha1.SuccessLeader,
+		},
+		"two, of which many are awaited": {
+			pair("  successPolicy: {operator: All, targetReplicatedJobs: [the-workers]}\n"),
+			map[v1alpha1.Role]string{"job0": "launcher", "Worker": "the-workers"}, v1alpha1.SuccessAllWorkers,
+		},
+		"three, and the first of two to end": {
+			three + "  successPolicy: {operator: Any, targetReplicatedJobs: [launcher, worker]}\n",
+			map[v1alpha1.Role]string{"Master": "launcher", "Worker": "worker", "theworkers": "the-workers"}, v1alpha1.SuccessAnyWorker,
+		},
+	} {
+		s := served(t, read(t, c.manifest))
+		if diff := cmp.Diff(c.roles, s.Roles); diff != "" || s.Child.Spec.SuccessPolicy != c.policy {
+			t.Errorf("%s: policy %s, want %s; roles %s", name, s.Child.Spec.SuccessPolicy, c.policy, diff)
+		}
+	}
+}
+
+func TestWhatCannotBeKeptIsRefusedWithASentence(t *testing.T) {
+	for name, c := range map[string]struct{ manifest, want string }{
+		"several Jobs":         {changed(t, trained, "replicas: 1", "replicas: 2"), "replicas is 2: write 1"},
+		"no Jobs":              {changed(t, trained, "replicas: 1", "replicas: 0"), "replicas is 0: write 1"},
+		"a queue of work":      {changed(t, trained, "completions: 2", "completions: 8"), "completions must be the same number as parallelism"},
+		"an initializer":       {changed(t, pair(""), "name: the-workers,", "name: the-workers, dependsOn: [{name: launcher, status: Complete}],"), "dependsOn launcher with status Complete"},
+		"a topology":           {changed(t, pair(""), "annotations: {}", "annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack}"), "exclusive-topology cannot be kept"},
+		"a topology of a Job":  {changed(t, trained, "template:\n      spec:", "template:\n      metadata: {annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack}}\n      spec:"), "exclusive-topology cannot be kept"},
+		"claims":               {pair("  volumeClaimPolicies: [{}]\n"), "spec.volumeClaimPolicies cannot be kept"},
+		"an agent":             {pair("  failurePolicy: {restartStrategy: InPlaceRestart}\n"), "needs JobSet's agent"},
+		"a text of a Job":      {pair("  failurePolicy: {rules: [{name: r, action: FailJobSet, onJobFailureMessagePatterns: [x]}]}\n"), "spec.failurePolicy.rules[0] (r): onJobFailureMessagePatterns"},
+		"an index's own limit": {changed(t, trained, "completions: 2", "completions: 2\n        backoffLimitPerIndex: 1"), "backoffLimitPerIndex"},
+		"three awaited": {
+			pair("  - {name: c, template: {spec: {template: {spec: {containers: [{name: a, image: i}]}}}}}\n"), "spec.successPolicy awaits 3 replicated jobs",
+		},
+		"any of many": {pair("  successPolicy: {operator: Any}\n"), "spec.successPolicy awaits 2 replicated jobs"},
+		"a failure of a pod that a Job ignores": {
+			changed(t, trained, "completions: 2", "completions: 2\n        podFailurePolicy: {rules: [{action: Ignore, onExitCodes: {operator: In, values: [42]}}]}"), "podFailurePolicy.rules[0] cannot be kept",
+		},
+	} {
+		if _, err := read(t, c.manifest).Serve(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestAFailurePolicyBecomesABudgetAndRules(t *testing.T) {
+	for name, c := range map[string]struct {
+		manifest string
+		restarts int32
+		oom      *int32
+		rules    []v1alpha1.RecoveryRule
+	}{
+		"none: as many failures as the Job allows":      {trained, 6, nil, nil},
+		"none, and a Job that fails with its first pod": {changed(t, trained, "completions: 2", "completions: 2\n        backoffLimit: 0"), 0, ptr.To[int32](0), nil},
+		"a limit, whatever the Job allows":              {changed(t, trained, "  suspend: false", "  failurePolicy: {maxRestarts: 2}\n  suspend: false"), 2, ptr.To[int32](2), nil},
+		"a policy without a limit":                      {pair("  failurePolicy: {}\n"), 0, ptr.To[int32](0), nil},
+		"an exit code by which a Job, and the JobSet, ends": {
+			changed(t, trained, "completions: 2", "completions: 2\n        podFailurePolicy: {rules: [{action: FailJob, onExitCodes: {operator: In, values: [42]}}]}"), 6, nil,
+			[]v1alpha1.RecoveryRule{{Roles: []v1alpha1.Role{"Worker"}, ExitCodes: []int32{42}, Cause: v1alpha1.CauseFatal}},
+		},
+		"a launcher that may not fail, and workers that may": {
+			pair("  failurePolicy: {maxRestarts: 5, rules: [{name: a, action: FailJobSet, targetReplicatedJobs: [launcher]}, " +
+				"{name: b, action: RestartJobSetAndIgnoreMaxRestarts, targetReplicatedJobs: [the-workers]}]}\n"), 5, nil,
+			[]v1alpha1.RecoveryRule{
+				{Name: "a", Roles: []v1alpha1.Role{"Master"}, Reasons: ownFailures, Cause: v1alpha1.CauseFatal},
+				{Name: "b", Roles: []v1alpha1.Role{"Worker"}, Reasons: ownFailures, Cause: v1alpha1.CauseInfrastructure, Scope: v1alpha1.ScopeJob},
+			},
+		},
+	} {
+		got := served(t, read(t, c.manifest)).Child.Spec.Recovery
+		if *got.MaxRestarts != c.restarts || ptr.Deref(got.MaxOOMRestarts, -1) != ptr.Deref(c.oom, -1) {
+			t.Errorf("%s: %d restarts and %v out of memory, want %d and %v", name, *got.MaxRestarts, got.MaxOOMRestarts, c.restarts, c.oom)
+		}
+		if diff := cmp.Diff(c.rules, got.Rules); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}

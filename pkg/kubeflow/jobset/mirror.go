@@ -1,0 +1,150 @@
+package jobset
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+)
+
+// mirror makes one status.
+type mirror struct {
+	set   *JobSet
+	child *v1alpha1.TrainingJob
+	roles map[v1alpha1.Role]string
+	now   time.Time
+	next  Status
+}
+
+// Mirror returns the status of the JobSet that its TrainingJob makes true. roles are the replicated jobs of the TrainingJob's roles.
+func (s *JobSet) Mirror(child *v1alpha1.TrainingJob, roles map[v1alpha1.Role]string, now time.Time) Status {
+	m := &mirror{set: s, child: child, roles: roles, now: now, next: s.Status.copied()}
+	if s.IsFinished() { // clients wait for the last counts
+		return m.next
+	}
+	m.next.Restarts = max(m.next.Restarts, child.Status.Attempt)
+	m.next.RestartsCountTowardsMax = child.Status.ChargedRestarts
+	if s.IsSuspended() {
+		m.put(suspended, true, reasonSuspended, wordsSuspended)
+		m.put(restarting, false, reasonSetHeld, wordsSuspended)
+	} else {
+		m.put(suspended, false, reasonResumed, wordsResumed)
+		m.goOn()
+	}
+	m.count()
+	return m.next
+}
+
+// Refuse returns the status of a JobSet that cannot be served.
+func (s *JobSet) Refuse(why string, now time.Time) Status {
+	m := &mirror{set: s, now: now, next: s.Status.copied()}
+	m.end(failed, reasonRefused, why)
+	return m.next
+}
+
+// Stall returns the status of a JobSet that has no TrainingJob until a user acts.
+func (s *JobSet) Stall(reason, why string, now time.Time) Status {
+	m := &mirror{set: s, now: now, next: s.Status}
+	m.next.Conditions = append([]metav1.Condition(nil), s.Status.Conditions...)
+	m.put(stalled, true, reason, why)
+	return m.next
+}
+
+func (m *mirror) put(kind string, isTrue bool, reason, message string) {
+	status := metav1.ConditionFalse
+	if isTrue {
+		status = metav1.ConditionTrue
+	}
+	m.next.set(m.now, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
+}
+
+func (m *mirror) end(kind, reason, message string) {
+	m.put(kind, true, reason, message)
+	m.next.TerminalState = kind
+}
+
+// goOn mirrors a JobSet that is not suspended. The conditions of a suspension that is over do not count.
+func (m *mirror) goOn() {
+	is := func(condition string) bool { return meta.IsStatusConditionTrue(m.child.Status.Conditions, condition) }
+	switch {
+	case is(v1alpha1.ConditionSuspended) || m.child.Spec.IsSuspended():
+		return
+	case is(v1alpha1.ConditionSucceeded):
+		m.end(completed, reasonCompleted, wordsCompleted)
+		m.put(restarting, false, reasonSetDone, wordsCompleted)
+	case is(v1alpha1.ConditionFailed):
+		reason, words := m.why()
+		m.end(failed, reason, m.told(words, v1alpha1.ConditionFailed))
+		m.put(restarting, false, reasonSetFailed, wordsSetFailed)
+	case is(v1alpha1.ConditionRestarting):
+		m.put(restarting, true, reasonRestart, m.told(wordsRestart, v1alpha1.ConditionRestarting))
+	case is(v1alpha1.ConditionRunning):
+		m.put(restarting, false, reasonJobsReady, wordsJobsReady)
+		if m.set.startsInOrder() {
+			m.put(startupCompleted, true, reasonStarted, wordsStarted)
+		}
+	case m.set.startsInOrder():
+		m.put(startupInProgress, true, reasonInOrder, wordsInOrder)
+	}
+}
+
+// why returns JobSet's reason and words for the failure.
+func (m *mirror) why() (reason, words string) {
+	switch own := meta.FindStatusCondition(m.child.Status.Conditions, v1alpha1.ConditionFailed).Reason; {
+	case m.set.Spec.FailurePolicy == nil:
+		return reasonFailedJobs, wordsFailedJobs
+	case own == v1alpha1.ReasonMaxRestartsExceeded || own == v1alpha1.ReasonNoProgress:
+		return reasonMax, wordsMax
+	default:
+		return reasonFailRule, wordsFailRule
+	}
+}
+
+// told returns JobSet's words with the Job that failed first, as JobSet writes them, and then what the TrainingJob has in that condition.
+func (m *mirror) told(words, condition string) string {
+	if failure := m.child.Status.LastFailure; failure != nil {
+		words = fmt.Sprintf("%s (first failed job: %s)", words, m.set.jobName(m.roles[failure.Role]))
+	}
+	return words + ": " + meta.FindStatusCondition(m.child.Status.Conditions, condition).Message
+}
+
+// count counts the one Job that each replicated job would have. At the end of the JobSet no Job is active: those that ran are deleted.
+func (m *mirror) count() {
+	m.next.ReplicatedJobsStatus = nil
+	for i := range m.set.Spec.ReplicatedJobs {
+		m.next.ReplicatedJobsStatus = append(m.next.ReplicatedJobsStatus, m.counted(m.set.Spec.ReplicatedJobs[i].Name))
+	}
+}
+
+func (m *mirror) counted(name string) ReplicatedJobStatus {
+	own := ReplicatedJobStatus{Name: name}
+	for role, replicated := range m.roles {
+		if replicated != name {
+			continue
+		}
+		pods, all := m.child.Status.ReplicaStatuses[role], m.child.Spec.Replicas(role)
+		failure := m.child.Status.LastFailure
+		switch isFinished := m.next.is(completed) || m.next.is(failed); {
+		case m.next.is(failed) && failure != nil && failure.Role == role:
+			own.Failed = 1
+		case pods.Succeeded >= all, m.next.is(completed) && m.child.Spec.SuccessPolicy == v1alpha1.SuccessLeader && role.IsLeader():
+			own.Succeeded = 1
+		case isFinished:
+		default:
+			own.Suspended = asCount(m.set.IsSuspended())
+			own.Active = asCount(pods.Active > 0)
+			own.Ready = asCount(!m.set.IsSuspended() && pods.Succeeded+pods.Ready >= all)
+		}
+	}
+	return own
+}
+
+func asCount(is bool) int32 {
+	if is {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,71 @@
+package jobset
+
+import (
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+// exclusiveTopology is an annotation of JobSet: one Job for each domain.
+const exclusiveTopology = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+
+// unservable returns why the JobSet cannot be served, with a correction; nil if it can.
+func (s *JobSet) unservable() error {
+	switch _, isExclusive := s.Annotations[exclusiveTopology]; {
+	case len(s.Spec.ReplicatedJobs) == 0:
+		return fmt.Errorf("spec.replicatedJobs is empty: write one")
+	case isExclusive:
+		return fmt.Errorf("annotation %s cannot be kept: leave it out, or let JobSet run this one (without spec.managedBy)", exclusiveTopology)
+	case len(s.Spec.VolumeClaimPolicies) > 0:
+		return fmt.Errorf("spec.volumeClaimPolicies cannot be kept: name claims in the pod templates, or let JobSet run this one (without spec.managedBy)")
+	case s.Spec.FailurePolicy != nil && s.Spec.FailurePolicy.RestartStrategy == "InPlaceRestart":
+		return fmt.Errorf(`spec.failurePolicy.restartStrategy InPlaceRestart needs JobSet's agent: leave it out, and write the annotation trainingjob.dev/overrides: '{"recovery":{"restartMethod":"InPlace"}}'`)
+	}
+	for i := range s.Spec.ReplicatedJobs {
+		if err := s.Spec.ReplicatedJobs[i].unservable(); err != nil {
+			return fmt.Errorf("spec.replicatedJobs[%d] (%s): %w", i, s.Spec.ReplicatedJobs[i].Name, err)
+		}
+	}
+	return nil
+}
+
+func (j *ReplicatedJob) unservable() error {
+	_, isExclusive := j.Template.Annotations[exclusiveTopology]
+	_, isFixed := j.pods()
+	job := &j.Template.Spec
+	switch {
+	case ptr.Deref(j.Replicas, 1) != 1:
+		return fmt.Errorf("replicas is %d: write 1, and the number of pods in parallelism and completions, or let JobSet run this one (without spec.managedBy)", *j.Replicas)
+	case isExclusive:
+		return fmt.Errorf("annotation %s cannot be kept: leave it out", exclusiveTopology)
+	case !isFixed:
+		return fmt.Errorf("completions must be the same number as parallelism, above 0: each pod is a rank, and all run at once")
+	case job.BackoffLimitPerIndex != nil || job.SuccessPolicy != nil:
+		return fmt.Errorf("backoffLimitPerIndex and successPolicy of the Job cannot be kept: leave them out; spec.successPolicy of the JobSet counts")
+	case len(job.Template.Spec.Containers) == 0:
+		return fmt.Errorf("the pod template has no containers: write one")
+	}
+	for _, dependency := range j.DependsOn {
+		if dependency.Status == "Complete" {
+			return fmt.Errorf("dependsOn %s with status Complete cannot be kept, because all pods start at once: run that step as an init container or as a JobSet before this one", dependency.Name)
+		}
+	}
+	return unservablePolicy(job.PodFailurePolicy)
+}
+
+// unservablePolicy returns why the policy cannot be kept: its rules may fail the Job by exit codes, and ignore disruptions, which no TrainingJob is
+// charged for.
+func unservablePolicy(policy *batchv1.PodFailurePolicy) error {
+	for i, rule := range ptr.Deref(policy, batchv1.PodFailurePolicy{}).Rules {
+		isFatal := rule.Action == batchv1.PodFailurePolicyActionFailJob && rule.OnExitCodes != nil && rule.OnExitCodes.Operator == batchv1.PodFailurePolicyOnExitCodesOpIn
+		isFree := rule.Action == batchv1.PodFailurePolicyActionIgnore && len(rule.OnPodConditions) > 0 &&
+			!slices.ContainsFunc(rule.OnPodConditions, func(c batchv1.PodFailurePolicyOnPodConditionsPattern) bool { return c.Type != corev1.DisruptionTarget })
+		if !isFatal && !isFree && rule.Action != batchv1.PodFailurePolicyActionCount {
+			return fmt.Errorf("podFailurePolicy.rules[%d] cannot be kept: write FailJob with onExitCodes In, or Ignore with the condition DisruptionTarget", i)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package jobset
+
+import (
+	"crypto/sha1" //nolint:gosec // JobSet's own key of a Job
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/state"
+)
+
+// jobName returns the name that the Job of a replicated job would have. Source: pkg/util/placement of JobSet 0.12.
+func (s *JobSet) jobName(replicated string) string { return s.Name + "-" + replicated + "-0" }
+
+// address returns the name of a pod in DNS.
+func (s *JobSet) address(replicated string, pod int) string {
+	return s.jobName(replicated) + "-" + strconv.Itoa(pod) + "." + s.subdomain()
+}
+
+// common returns what JobSet writes as labels and as annotations on every pod of the replicated job at that place, if its RestartJob gate is off.
+// The restart attempt and the completion index come with each pod (pkg/job/build). Source: labelAndAnnotateObject in
+// pkg/controllers/jobset_controller.go of JobSet 0.12.
+//
+//	jobset.sigs.k8s.io/jobset-name                 Trainer's SDK lists pods by it; the selector of JobSet's Service
+//	.../jobset-uid, .../replicatedjob-replicas, .../global-replicas, .../job-index, .../job-key
+//	                                               JobSet's own; programs read them by the downward API
+//	.../replicatedjob-name                         Trainer's SDK takes the step of a pod from it
+//	.../job-global-index                           MaxText, and multi-slice TPU jobs, by the downward API
+//	.../group-name, .../group-replicas, .../job-group-index
+//	                                               the same within a group of replicated jobs
+//	.../coordinator                                JAX and others find their coordinator by it
+//	batch.kubernetes.io/job-name, job-name         of the Job: kubectl logs -l, Kueue's and users' selectors
+func (s *JobSet) common(at int) map[string]string {
+	job := &s.Spec.ReplicatedJobs[at]
+	inGroup, groupSize := 0, 0
+	for i := range s.Spec.ReplicatedJobs {
+		if s.Spec.ReplicatedJobs[i].GroupName == job.GroupName {
+			groupSize++
+			if i < at {
+				inGroup++
+			}
+		}
+	}
+	key := sha1.Sum([]byte(s.Namespace + "/" + s.jobName(job.Name))) //nolint:gosec // as above
+	texts := map[string]string{
+		prefix + "jobset-name":            s.Name,
+		prefix + "jobset-uid":             string(s.UID),
+		prefix + "replicatedjob-name":     job.Name,
+		prefix + "replicatedjob-replicas": "1",
+		prefix + "global-replicas":        strconv.Itoa(len(s.Spec.ReplicatedJobs)),
+		prefix + "job-index":              "0",
+		prefix + "job-key":                hex.EncodeToString(key[:]),
+		prefix + "job-global-index":       strconv.Itoa(at),
+		prefix + "group-name":             job.GroupName,
+		prefix + "group-replicas":         strconv.Itoa(groupSize),
+		prefix + "job-group-index":        strconv.Itoa(inGroup),
+	}
+	if c := s.Spec.Coordinator; c != nil {
+		texts[prefix+"coordinator"] = fmt.Sprintf("%s-%s-%d-%d.%s", s.Name, c.ReplicatedJob, c.JobIndex, c.PodIndex, s.subdomain())
+	}
+	return texts
+}
+
+// prefix begins JobSet's labels.
+const prefix = "jobset.sigs.k8s.io/"
+
+// envCompletionIndex is the variable that an indexed Job's containers have.
+const envCompletionIndex = "JOB_COMPLETION_INDEX"
+
+// template returns the pod template of the replicated job at that place. leader is the address that TRAININGJOB_LEADER_ADDRESS has.
+func (s *JobSet) template(at int, leader string) corev1.PodTemplateSpec {
+	job := &s.Spec.ReplicatedJobs[at]
+	template := job.Template.Spec.Template.DeepCopy()
+	common := s.common(at)
+	template.ObjectMeta = metav1.ObjectMeta{Labels: merged(template.Labels, common), Annotations: merged(template.Annotations, common)}
+	template.Labels[batchv1.JobNameLabel], template.Labels["job-name"] = s.jobName(job.Name), s.jobName(job.Name)
+	template.Annotations[batchv1.JobCompletionIndexAnnotation] = "" // each pod has its own
+	spec := &template.Spec
+	spec.RestartPolicy, spec.Hostname, spec.Subdomain = "", s.jobName(job.Name), s.subdomain()
+	index := corev1.EnvVar{Name: envCompletionIndex, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
+		APIVersion: "v1", FieldPath: "metadata.annotations['" + batchv1.JobCompletionIndexAnnotation + "']"}}}
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			for _, own := range []corev1.EnvVar{index, {Name: v1alpha1.EnvLeaderAddress, Value: leader}} {
+				if c := &containers[i]; !state.HasEnv(c.Env, own.Name) {
+					c.Env = append(c.Env, own)
+				}
+			}
+		}
+	}
+	return *template
+}
+
+// merged returns the texts with the others.
+func merged(texts, others map[string]string) map[string]string {
+	all := maps.Clone(others)
+	for name, text := range texts {
+		if _, isKnown := all[name]; !isKnown {
+			all[name] = text
+		}
+	}
+	return all
+}
