@@ -15,8 +15,17 @@ import (
 // kinds are what kubectl calls a TrainingJob before a slash.
 var kinds = []string{"tj", "trainingjob", "trainingjobs", "trainingjob.trainingjob.dev", "trainingjobs.trainingjob.dev"}
 
-// kubeflowKind returns the Kubeflow kind that a word means, in any case: pytorchjob, pytorchjobs, pytorchjobs.kubeflow.org.
+// jobSet is the kind of JobSets. A TrainJob has one of its name.
+var jobSet = convert.Kind{Name: v1alpha1.JobSetKind}
+
+// jobSets are what kubectl calls a JobSet, or the TrainJob of which it is made, before a slash.
+var jobSets = []string{"jobset", "jobsets", "jobset.jobset.x-k8s.io", "jobsets.jobset.x-k8s.io", "trainjob", "trainjobs", "trainjob.trainer.kubeflow.org", "trainjobs.trainer.kubeflow.org"}
+
+// kubeflowKind returns the served kind that a word means, in any case: pytorchjob, pytorchjobs, pytorchjobs.kubeflow.org.
 func kubeflowKind(word string) (convert.Kind, bool) {
+	if slices.Contains(jobSets, strings.ToLower(word)) {
+		return jobSet, true
+	}
 	word = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(word), "."+v1alpha1.KubeflowGroup), ".v1")
 	for _, kind := range convert.ServedKinds() {
 		if word == singular(kind.Name) || word == plural(kind.Name) {
@@ -52,16 +61,23 @@ func canonical(arg string) (string, error) {
 // plainName returns the name in a canonical argument.
 func plainName(arg string) string { return arg[strings.Index(arg, "/")+1:] }
 
-// emptyOf returns an object of the Kubeflow kind.
+func versionOf(kind string) string {
+	if kind == jobSet.Name {
+		return v1alpha1.JobSetVersion
+	}
+	return v1alpha1.KubeflowVersion
+}
+
+// emptyOf returns an object of the served kind.
 func emptyOf(kind string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
-	o.SetGroupVersionKind(schema.FromAPIVersionAndKind(v1alpha1.KubeflowVersion, kind))
+	o.SetGroupVersionKind(schema.FromAPIVersionAndKind(versionOf(kind), kind))
 	return o
 }
 
-// emptyListOf returns a list of objects of the Kubeflow kind.
+// emptyListOf returns a list of objects of the served kind.
 func emptyListOf(kind string) *unstructured.UnstructuredList {
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(schema.FromAPIVersionAndKind(v1alpha1.KubeflowVersion, kind+"List"))
+	list.SetGroupVersionKind(schema.FromAPIVersionAndKind(versionOf(kind), kind+"List"))
 	return list
 }

@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -57,7 +60,8 @@ func (c *connection) addServed(ctx context.Context, v *story.View) {
 	v.Served = served
 	events, _ := c.eventsAbout(ctx, served)
 	for i := range events {
-		isOfCondition := strings.HasPrefix(events[i].Reason, ref.Kind) // the status of the TrainingJob shows it
+		// the status of the TrainingJob shows it
+		isOfCondition := strings.HasPrefix(events[i].Reason, ref.Kind) || slices.Contains([]string{"Failed", "RestartingJobSet"}, events[i].Action)
 		if events[i].Type == corev1.EventTypeWarning && !isOfCondition {
 			v.Events = append(v.Events, events[i])
 		}
@@ -94,6 +98,9 @@ func (c *connection) target(ctx context.Context, job *v1alpha1.TrainingJob) (*ta
 	if err := c.kube.Get(ctx, client.ObjectKeyFromObject(job), served); err != nil {
 		return nil, err
 	}
+	if kind == jobSet {
+		return c.targetJobSet(ctx, served)
+	}
 	isSuspended, _, err := unstructured.NestedBool(served.Object, "spec", "runPolicy", "suspend")
 	if err != nil {
 		return nil, fmt.Errorf("reading %s %s: %w", kind.Name, job.Name, err)
@@ -102,6 +109,23 @@ func (c *connection) target(ctx context.Context, job *v1alpha1.TrainingJob) (*ta
 		Object: served, word: singular(kind.Name), isSuspended: isSuspended,
 		suspend: []string{"spec", "runPolicy", "suspend"}, workers: []string{"spec", kind.ReplicaSpecs, workerIn(served, kind), "replicas"},
 	}, nil
+}
+
+// targetJobSet returns the TrainJob of which the JobSet is made, or else the JobSet. The number of pods is no one field of either.
+func (c *connection) targetJobSet(ctx context.Context, set *unstructured.Unstructured) (*target, error) {
+	t := &target{Object: set, word: singular(jobSet.Name), suspend: []string{"spec", "suspend"}}
+	if owner := metav1.GetControllerOf(set); owner != nil && owner.Kind == v1alpha1.TrainJobKind {
+		job := &unstructured.Unstructured{}
+		job.SetGroupVersionKind(schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind))
+		if err := c.kube.Get(ctx, client.ObjectKey{Namespace: set.GetNamespace(), Name: owner.Name}, job); err != nil {
+			return nil, err
+		}
+		t.Object, t.word = job, singular(owner.Kind)
+		set = job
+	}
+	isSuspended, _, err := unstructured.NestedBool(set.Object, t.suspend...)
+	t.isSuspended = isSuspended
+	return t, err
 }
 
 // workerIn returns how the Kubeflow job spells its role Worker.

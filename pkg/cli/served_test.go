@@ -222,3 +222,38 @@ func TestTheStoryHasWhatTheKubeflowJobAloneShows(t *testing.T) {
 		t.Errorf("it repeats a condition:\n%s", s.out)
 	}
 }
+
+// A JobSet, and the TrainJob of which Trainer makes it, are names of the TrainingJob that serves the JobSet.
+func TestTheKindOfAJobSetBeforeItsName(t *testing.T) {
+	trainJob := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "mnist", "namespace": "team-a", "uid": "train"}, "spec": map[string]any{}}}
+	trainJob.SetGroupVersionKind(schema.GroupVersionKind{Group: "trainer.kubeflow.org", Version: "v1alpha1", Kind: "TrainJob"})
+	set := func(manager string) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{Object: map[string]any{
+			"metadata": map[string]any{"name": "mnist", "namespace": "team-a", "uid": "set"}, "spec": map[string]any{"managedBy": manager},
+		}}
+		o.SetGroupVersionKind(schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"})
+		o.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(trainJob, trainJob.GroupVersionKind())})
+		return o
+	}
+	job, objects := running("mnist", 2)
+	own := set("trainingjob.dev/operator")
+	job.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(own, own.GroupVersionKind())}
+	served := append(objects, own, trainJob)
+	for line, c := range map[string]struct {
+		objects []client.Object
+		want    string
+	}{
+		"why trainjob/mnist":                {served, "jobset/mnist runs (AllReplicasRunning)"},
+		"status jobset/mnist":               {served, "jobset/mnist: Running, 2/2 ready"},
+		"why JobSets.jobset.x-k8s.io/mnist": {served, "jobset/mnist runs"},
+		"suspend trainjob/mnist":            {served, "trainjob/mnist suspended"},
+		"why jobset/mnist":                  {[]client.Object{set("trainingjob.dev/operator"), trainJob}, "an administrator starts the operator with --jobsets"},
+		"status trainjob/mnist":             {[]client.Object{set("jobset.sigs.k8s.io/jobset-controller"), trainJob}, "spec.managedBy is not trainingjob.dev/operator"},
+	} {
+		s := newStage(interceptor.Funcs{}, c.objects...)
+		s.run(t.Context(), strings.Split(line, " "))
+		if shown := s.out.String() + s.err.String(); !strings.Contains(shown, c.want) {
+			t.Errorf("%s: %q, want %q", line, shown, c.want)
+		}
+	}
+}

@@ -49,6 +49,9 @@ func (c *connection) unserved(ctx context.Context, kind convert.Kind, name strin
 	if warning := c.latestWarning(ctx, served); warning != "" {
 		return fmt.Errorf("%s has no TrainingJob. Its latest Event: %s", job, warning)
 	}
+	if kind == jobSet {
+		return fmt.Errorf("%s has no TrainingJob, so no operator serves it: an administrator starts the operator with --jobsets (docs/migrating.md)", job)
+	}
 	if found, _ := c.operators(ctx); isFlagged(found.own, kind) {
 		return fmt.Errorf("%s has no TrainingJob, although --kubeflow-kinds of the operator names its kind: kubectl tj doctor checks the operator, and its log has the cause", job)
 	}
@@ -80,6 +83,11 @@ func (c *connection) kubeflowNames(ctx context.Context, kind convert.Kind) []str
 // causeInStatus returns why the Kubeflow job needs no TrainingJob, as its spec and its conditions show it; empty for no cause.
 func causeInStatus(kind convert.Kind, served *unstructured.Unstructured) string {
 	manager, _, _ := unstructured.NestedString(served.Object, "spec", "runPolicy", "managedBy")
+	if kind == jobSet {
+		if own, _, _ := unstructured.NestedString(served.Object, "spec", "managedBy"); own != v1alpha1.OperatorName {
+			return "is not run by this operator: spec.managedBy is not " + v1alpha1.OperatorName + ", which a JobSet gets at its creation only (docs/migrating.md)"
+		}
+	}
 	if manager != "" && manager != "kubeflow.org/training-operator" {
 		return fmt.Sprintf("is run by %s (spec.runPolicy.managedBy), not by this operator", manager)
 	}
@@ -89,9 +97,9 @@ func causeInStatus(kind convert.Kind, served *unstructured.Unstructured) string 
 		text := func(field string) string { value, _ := condition[field].(string); return state.Printable(value) }
 		switch {
 		case text("status") != "True":
-		case text("reason") == kind.Name+"FailedValidation":
+		case text("reason") == kind.Name+"FailedValidation", kind == jobSet && text("reason") == "FailedValidation":
 			return "was refused: " + sentence(text("message")) + " Correct that, delete the job and create it again"
-		case text("type") == "Succeeded" || text("type") == "Failed":
+		case slices.Contains([]string{"Succeeded", "Completed", "Failed"}, text("type")):
 			return "has ended, and no TrainingJob has its history: " + text("message")
 		}
 	}

@@ -24,6 +24,7 @@ const (
 	admission      = "../../manifests/components/admission"
 	confine        = "../../manifests/components/confine"
 	kubeflowKinds  = "../../manifests/components/kubeflow-kinds"
+	jobSet         = "../../manifests/components/jobset"
 	ttl            = "../../manifests/components/ttl"
 	nativeGang     = "../../manifests/components/native-gang"
 	volcano        = "../../manifests/components/volcano"
@@ -74,7 +75,7 @@ func find[T any](t *testing.T, objects []*unstructured.Unstructured, kind, name 
 func TestTheManifestsApplyWithStrictValidation(t *testing.T) {
 	for name, folder := range map[string]string{
 		"base": base, "some namespaces": someNamespaces, "admission": admission, "confine": confine, "kueue": kueue, "mpi": mpi,
-		"ttl": ttl, "Kubeflow kinds": kubeflowKinds, "native gangs": nativeGang, "Volcano": volcano, "coscheduling": coscheduling, "tenant": tenant,
+		"ttl": ttl, "Kubeflow kinds": kubeflowKinds, "JobSets": jobSet, "native gangs": nativeGang, "Volcano": volcano, "coscheduling": coscheduling, "tenant": tenant,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if folder == kueue {

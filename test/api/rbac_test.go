@@ -82,7 +82,11 @@ func TestTheOperatorMayDoThisAndNothingElse(t *testing.T) {
 		"with Kubernetes' own gangs, beside":   {nativeGang, map[string]grants{"ClusterRole trainingjob-native-gang": {"scheduling.k8s.io/podgroups": onGroups}}},
 		"with Volcano, beside the others":      {volcano, map[string]grants{"ClusterRole trainingjob-volcano": {"scheduling.volcano.sh/podgroups": onGroups}}},
 		"with coscheduling, beside the others": {coscheduling, map[string]grants{"ClusterRole trainingjob-coscheduling": {"scheduling.x-k8s.io/podgroups": onGroups}}},
-		"with Kubeflow jobs, beside":           {kubeflowKinds, map[string]grants{"ClusterRole trainingjob-kubeflow": onKubeflowJobs()}},
+		"with JobSets, beside": {jobSet, map[string]grants{"ClusterRole trainingjob-jobset": {
+			"jobset.x-k8s.io/jobsets": {"delete", "get", "list", "watch"}, "jobset.x-k8s.io/jobsets/status": {"update"}, "jobset.x-k8s.io/jobsets/finalizers": {"update"},
+			"trainingjob.dev/trainingjobs": {"create", "patch"},
+		}}},
+		"with Kubeflow jobs, beside": {kubeflowKinds, map[string]grants{"ClusterRole trainingjob-kubeflow": onKubeflowJobs()}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, granted(t, operatorName, rendered(t, c.folder))); diff != "" {

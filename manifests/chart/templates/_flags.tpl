@@ -7,6 +7,9 @@
 {{- if .Values.kubeflow.enabled -}}
 {{- $_ := set $flags "kubeflow-kinds" .Values.kubeflow.kinds -}}
 {{- end -}}
+{{- if .Values.jobset.enabled -}}
+{{- $_ := set $flags "jobsets" true -}}
+{{- end -}}
 {{- range $name, $value := .Values.operator.flags -}}{{- $_ := set $flags $name $value -}}{{- end -}}
 {{- toYaml $flags -}}
 {{- end -}}

@@ -83,3 +83,20 @@ rules:
   resources: [horizontalpodautoscalers] # elasticPolicy.metrics
   verbs: [get, create, delete]
 {{- end -}}
+
+{{/* What the operator does with JobSets and for them. */}}
+{{- define "trainingjob.jobsetRules" -}}
+rules:
+- apiGroups: [jobset.x-k8s.io]
+  resources: [jobsets]
+  verbs: [get, list, watch, delete] # delete: ttlSecondsAfterFinished
+- apiGroups: [jobset.x-k8s.io]
+  resources: [jobsets/status]
+  verbs: [update]
+- apiGroups: [jobset.x-k8s.io]
+  resources: [jobsets/finalizers]
+  verbs: [update] # for owner references, where OwnerReferencesPermissionEnforcement is on
+- apiGroups: [trainingjob.dev]
+  resources: [trainingjobs] # the one that serves a JobSet
+  verbs: [create, patch]
+{{- end -}}

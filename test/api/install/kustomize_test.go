@@ -23,6 +23,7 @@ func TestEveryCombinationIsTaken(t *testing.T) {
 		"the base":                            {"base", nil},
 		"with Kubeflow":                       {"base", []string{"kubeflow"}},
 		"with Kubeflow's jobs":                {"base", []string{"kubeflow-kinds"}},
+		"with JobSets":                        {"base", []string{"jobset"}},
 		"with MPI":                            {"base", []string{"mpi"}},
 		"with the policy of creators":         {"base", []string{"admission"}},
 		"with Kueue's adapter":                {"base", []string{"kueue"}},
@@ -30,7 +31,7 @@ func TestEveryCombinationIsTaken(t *testing.T) {
 		"with Kueue's adapter on 1.34":        {"base", []string{"kueue-1.34", "queue-required"}},
 		"with the account confined":           {"base", []string{"confine"}},
 		"with gangs and a time to live":       {"base", []string{"native-gang", "volcano", "coscheduling", "ttl"}},
-		"everything":                          {"base", []string{"mpi", "native-gang", "volcano", "coscheduling", "ttl", "confine", "admission", "kueue", "kubeflow", "kubeflow-kinds"}},
+		"everything":                          {"base", []string{"mpi", "native-gang", "volcano", "coscheduling", "ttl", "confine", "admission", "kueue", "kubeflow", "kubeflow-kinds", "jobset"}},
 		"some namespaces":                     {"overlays/namespaces", nil},
 		"some namespaces, with Kubeflow":      {"overlays/namespaces", []string{"kubeflow"}},
 	} {

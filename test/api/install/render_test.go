@@ -46,7 +46,7 @@ func byName(t *testing.T, objects []*unstructured.Unstructured) map[string]any {
 
 func TestTheChartInstallsWhatKustomizeInstalls(t *testing.T) {
 	everything := []string{"mpi", "ttl", "native-gang", "volcano", "coscheduling", "confine", "admission", "kueue", "multikueue", "multikueue-worker",
-		"kubeflow", "kubeflow-kinds"}
+		"kubeflow", "kubeflow-kinds", "jobset"}
 	for name, c := range map[string]struct {
 		resource, namespace string
 		components, values  []string
@@ -56,7 +56,7 @@ func TestTheChartInstallsWhatKustomizeInstalls(t *testing.T) {
 		"with every add-on": {"base", "trainingjob-system", everything,
 			[]string{"mpi.enabled=true", "ttl.enabled=true", "gangs.native=true", "gangs.volcano=true", "gangs.coscheduling=true",
 				"confine.enabled=true", "admission.enabled=true", "kueue.enabled=true", "kueue.multiKueue.manager=true",
-				"kueue.multiKueue.worker=true", "clusterRoles.kubeflow=true", "kubeflow.enabled=true"}, 70},
+				"kueue.multiKueue.worker=true", "clusterRoles.kubeflow=true", "kubeflow.enabled=true", "jobset.enabled=true"}, 70},
 		"some namespaces": {"overlays/namespaces", "trainingjob-training", nil, []string{"operator.flags.namespaces={team-a,team-b}"}, 16},
 	} {
 		t.Run(name, func(t *testing.T) {
