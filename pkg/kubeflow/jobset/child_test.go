@@ -135,7 +135,7 @@ func TestAPodHasTheNamesOfAPodOfAJobSet(t *testing.T) {
 	if !state.IsOwnedBy(pod, child) {
 		t.Error("the pod is not its TrainingJob's")
 	}
-	want := &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}
+	want := &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.labels['batch.kubernetes.io/job-completion-index']"}}
 	variables := map[string]corev1.EnvVar{}
 	for _, v := range pod.Spec.Containers[0].Env {
 		variables[v.Name] = v

@@ -84,7 +84,7 @@ func (s *JobSet) template(at int, leader string) corev1.PodTemplateSpec {
 	spec := &template.Spec
 	spec.RestartPolicy, spec.Hostname, spec.Subdomain = "", s.jobName(job.Name), s.subdomain()
 	index := corev1.EnvVar{Name: envCompletionIndex, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
-		APIVersion: "v1", FieldPath: "metadata.annotations['" + batchv1.JobCompletionIndexAnnotation + "']"}}}
+		APIVersion: "v1", FieldPath: "metadata.labels['" + batchv1.JobCompletionIndexAnnotation + "']"}}}
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
 			for _, own := range []corev1.EnvVar{index, {Name: v1alpha1.EnvLeaderAddress, Value: leader}} {

@@ -78,7 +78,8 @@ func keepWriters(job *unstructured.Unstructured) {
 // hasStatus reports whether the job has a status, or gets it from another controller.
 func hasStatus(job *unstructured.Unstructured) bool {
 	conditions, _, _ := unstructured.NestedSlice(job.Object, "status", "conditions")
-	return len(conditions) > 0 || isManagedElsewhere(job)
+	counts, _, _ := unstructured.NestedSlice(job.Object, "status", "replicatedJobsStatus") // a JobSet that runs has no condition
+	return len(conditions) > 0 || len(counts) > 0 || isManagedElsewhere(job)
 }
 
 // isManagedElsewhere reports whether another controller runs the job: a Kubeflow job that names one, or a JobSet that does not name this operator.

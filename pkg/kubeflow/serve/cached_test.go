@@ -119,3 +119,34 @@ func TestTheCacheKnowsWhichJobsAreNew(t *testing.T) {
 		}
 	}
 }
+
+// A JobSet that runs has counts, and no condition.
+func TestTheCacheKeepsTheJobSetsOfThisOperator(t *testing.T) {
+	for name, c := range map[string]struct {
+		manager        string
+		status         map[string]any
+		isKept, wasNew bool
+	}{
+		"a new one":           {v1alpha1.OperatorName, nil, true, true},
+		"one that runs":       {v1alpha1.OperatorName, map[string]any{"replicatedJobsStatus": []any{map[string]any{"name": "node"}}}, true, false},
+		"one of JobSet's":     {"", nil, false, false},
+		"one of MultiKueue's": {"kueue.x-k8s.io/multikueue", nil, false, false},
+	} {
+		set := JobSet.empty()
+		set.SetName("t")
+		if err := unstructured.SetNestedField(set.Object, c.manager, "spec", "managedBy"); err != nil {
+			t.Fatal(err)
+		}
+		if c.status != nil {
+			set.Object["status"] = c.status
+		}
+		kept, err := pack(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		object := kept.(*unstructured.Unstructured).Object
+		if _, isKept := object[packed]; isKept != c.isKept || object[isNew] != c.wasNew {
+			t.Errorf("%s: kept %t, new %v, want %t and %t", name, isKept, object[isNew], c.isKept, c.wasNew)
+		}
+	}
+}
