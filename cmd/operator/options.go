@@ -92,7 +92,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.nodeSignals, "node-signals", o.nodeSignals, "actions for unhealthy nodes, in addition to the defaults or instead of them, comma-separated: condition:TYPE=ACTION, taint:KEY=ACTION or cordon=ACTION, with ACTION Lost (their pods count as lost at once), Blame (new pods stay off, and a failure there is not charged), Avoid (new pods stay off) or Ignore; none forgets the defaults, which docs/admins.md lists and the log shows")
 	f.StringVar(&o.gang, "gang", o.gang, "default scheduler of gangs, for jobs without scheduling.gang: None, Native, Volcano or Coscheduling")
 	f.StringSliceVar(&o.kubeflowKinds, "kubeflow-kinds", o.kubeflowKinds, "serve these kinds of Kubeflow's training operator v1, comma-separated: PyTorchJob, TFJob, XGBoostJob, PaddleJob, JAXJob. Install their CRDs first, and remove Kubeflow's operator. docs/migrating.md lists the limits")
-	f.BoolVar(&o.jobSets, "jobsets", o.jobSets, "alpha: serve the JobSets that name "+v1alpha1.OperatorName+" in spec.managedBy, such as those of Trainer v2. Install JobSet first. docs/migrating.md lists the limits")
+	f.BoolVar(&o.jobSets, "jobsets", o.jobSets, "alpha: serve the JobSets that name "+v1alpha1.OperatorName+" in spec.managedBy, such as the JobSets of Trainer v2. Install JobSet first. docs/migrating.md lists the limits")
 	f.Float32Var(&o.qps, "kube-api-qps", o.qps, "requests to the API server per second at most; 0 leaves the limit to the server's priority and fairness")
 	f.StringVar(&o.logLevel, "log-level", o.logLevel, "debug, info, warn or error")
 	f.StringVar(&o.logFormat, "log-format", o.logFormat, "json or text")

@@ -103,7 +103,7 @@ func (t *tool) scaleCommand() *cobra.Command {
 				return err
 			}
 			if changed.workers == nil {
-				return fmt.Errorf("a %s has no one field for its size: write parallelism and completions of its replicated job, or numNodes of its TrainJob", changed.word)
+				return fmt.Errorf("the size of a %s is in several fields: write parallelism and completions of its replicated job, or numNodes of its TrainJob", changed.word)
 			}
 			before := job.Spec.Replicas(v1alpha1.Worker)
 			if err := c.set(ctx, changed, field{changed.workers, int64(replicas)}); err != nil {

@@ -18,7 +18,7 @@ var kinds = []string{"tj", "trainingjob", "trainingjobs", "trainingjob.trainingj
 // jobSet is the kind of JobSets. A TrainJob has one of its name.
 var jobSet = convert.Kind{Name: v1alpha1.JobSetKind}
 
-// jobSets are what kubectl calls a JobSet, or the TrainJob of which it is made, before a slash.
+// jobSets are what kubectl calls a JobSet, or the TrainJob that owns it, before a slash.
 var jobSets = []string{"jobset", "jobsets", "jobset.jobset.x-k8s.io", "jobsets.jobset.x-k8s.io", "trainjob", "trainjobs", "trainjob.trainer.kubeflow.org", "trainjobs.trainer.kubeflow.org"}
 
 // kubeflowKind returns the served kind that a word means, in any case: pytorchjob, pytorchjobs, pytorchjobs.kubeflow.org.

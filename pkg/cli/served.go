@@ -111,7 +111,7 @@ func (c *connection) target(ctx context.Context, job *v1alpha1.TrainingJob) (*ta
 	}, nil
 }
 
-// targetJobSet returns the TrainJob of which the JobSet is made, or else the JobSet. The number of pods is no one field of either.
+// targetJobSet returns the TrainJob that owns the JobSet, or else the JobSet. In both, the number of pods is in several fields.
 func (c *connection) targetJobSet(ctx context.Context, set *unstructured.Unstructured) (*target, error) {
 	t := &target{Object: set, word: singular(jobSet.Name), suspend: []string{"spec", "suspend"}}
 	if owner := metav1.GetControllerOf(set); owner != nil && owner.Kind == v1alpha1.TrainJobKind {

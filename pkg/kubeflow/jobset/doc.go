@@ -1,4 +1,4 @@
-// Package jobset serves the JobSets (jobset.x-k8s.io/v1alpha2) that name this operator in spec.managedBy, such as those of Trainer v2.
+// Package jobset serves the JobSets (jobset.x-k8s.io/v1alpha2) that name this operator in spec.managedBy, such as the JobSets of Trainer v2.
 //
 //	TrainJob ──Trainer──> JobSet ──Serve──> TrainingJob of the same name ──> pods, headless Service
 //	                         │                  │

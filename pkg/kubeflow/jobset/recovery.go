@@ -109,7 +109,7 @@ func (r *Rule) names(reason string) bool {
 	return len(r.OnJobFailureReasons) == 0 || slices.Contains(r.OnJobFailureReasons, reason)
 }
 
-// recovery returns the rule for a TrainingJob; nil for one that applies to no failures of pods, or that says what holds without it.
+// recovery returns the rule for a TrainingJob; nil for one that applies to no failures of pods.
 func (r *Rule) recovery(c *cast) (*v1alpha1.RecoveryRule, error) {
 	own := &v1alpha1.RecoveryRule{Name: r.Name, Roles: c.rolesOf(r.TargetReplicatedJobs), Reasons: ownFailures}
 	switch {

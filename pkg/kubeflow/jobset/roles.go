@@ -20,7 +20,7 @@ type cast struct {
 //	awaited                       roles              successPolicy
 //	one, beside others, one pod   Master             Leader; the first other one is Worker
 //	one                           Worker             AllWorkers
-//	two, of which one has 1 pod   Master, Worker     AllWorkers, or AnyWorker
+//	two, and one has 1 pod        Master, Worker     AllWorkers, or AnyWorker
 func (s *JobSet) casting() (*cast, error) {
 	awaited := s.awaited()
 	isAny, all := s.Spec.SuccessPolicy.Operator == "Any", s.Spec.ReplicatedJobs
@@ -41,7 +41,7 @@ func (s *JobSet) casting() (*cast, error) {
 		}
 		c.roles[awaited[single].Name], c.roles[awaited[1-single].Name] = v1alpha1.Master, v1alpha1.Worker
 	default:
-		return nil, fmt.Errorf("spec.successPolicy awaits %d replicated jobs: name one in targetReplicatedJobs, or two of which one has one pod (for Any both)", len(awaited))
+		return nil, fmt.Errorf("spec.successPolicy awaits %d replicated jobs: name one in targetReplicatedJobs, or two, and one pod for one of them (for both with operator Any)", len(awaited))
 	}
 	for i := range all {
 		if name := all[i].Name; c.roles[name] == "" {

@@ -104,7 +104,7 @@ func Read(source *unstructured.Unstructured) (*JobSet, error) {
 	return set, nil
 }
 
-// Source returns the object as it was read.
+// Source returns the object, unchanged since it was read.
 func (s *JobSet) Source() *unstructured.Unstructured { return s.source }
 
 // IsSuspended reports whether the JobSet is to have no pods.

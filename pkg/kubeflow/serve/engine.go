@@ -25,7 +25,7 @@ import (
 // Parent is an object that a TrainingJob of its name serves: a Kubeflow job, or a JobSet.
 type Parent interface {
 	metav1.Object
-	// Source is the object as it was read.
+	// Source is the object, unchanged since it was read.
 	Source() *unstructured.Unstructured
 	IsFinished() bool
 	IsSuspended() bool
@@ -117,7 +117,7 @@ func (r *Engine) WarnOfRefusal(parent Parent, err error) {
 	}
 }
 
-// Emit emits an Event of at most as many bytes as the API server takes. It is also one of the TrainJob of which the parent is made: its user knows that.
+// Emit emits an Event of at most as many bytes as the API server takes. The TrainJob that owns a parent gets it too: its user knows that one.
 func (r *Engine) Emit(parent Parent, kind, reason, action, message string) {
 	message = state.KeepBeginning(message)
 	r.Events.Eventf(parent.Source(), nil, kind, reason, action, "%s", message)

@@ -88,7 +88,7 @@ func (j *Job) otherWriter() (manager string, at time.Time) {
 	return manager, at
 }
 
-// Source returns the object as it was read.
+// Source returns the object, unchanged since it was read.
 func (j *Job) Source() *unstructured.Unstructured { return j.source }
 
 // IsFinished reports whether the job has succeeded or failed.
