@@ -386,6 +386,10 @@ test-gang: bin/lab bin/operator bin/kubectl-tj $(ADD_ONS:%=bin/%) ## schedule ga
 test-kubeflow: bin/lab bin/operator bin/peers/training-operator bin/agnhost bin/coscheduling bin/volcano bin/kueue real ## run the tests of Kubeflow's operator, and Kueue's of its jobs, unchanged, against that operator and then against ours; a move from one to the other and back (50 minutes; PARTS='moving specs python volcano scheduler-plugins kueue')
 	.ci/test-kubeflow $(PARTS)
 
+.PHONY: test-trainer
+test-trainer: bin/lab bin/operator bin/peers/jobset bin/peers/trainer ## run the end-to-end specs of Kubeflow Trainer v2, unchanged, over JobSet's controller and then over ours (5 minutes)
+	.ci/test-trainer
+
 .PHONY: test-multikueue
 test-multikueue: bin/lab bin/operator bin/kubectl-tj bin/kueue bin/kueue-adapter ## run jobs in other clusters by MultiKueue, on three labs: a manager and two workers (10 minutes)
 	.ci/test-multikueue

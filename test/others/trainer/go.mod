@@ -1,0 +1,5 @@
+module github.com/trainingjob/operator/test/others/trainer
+
+go 1.26.0
+
+require github.com/kubeflow/trainer/v2 v2.3.0
