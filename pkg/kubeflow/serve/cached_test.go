@@ -11,6 +11,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
 // withArguments returns a job whose container has n arguments of one letter.
