@@ -238,7 +238,7 @@ func TestTheKindOfAJobSetBeforeItsName(t *testing.T) {
 	job, objects := running("mnist", 2)
 	own := set("trainingjob.dev/operator")
 	job.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(own, own.GroupVersionKind())}
-	served := append(objects, own, trainJob)
+	served := slices.Concat(objects, []client.Object{own, trainJob})
 	for line, c := range map[string]struct {
 		objects []client.Object
 		want    string
