@@ -80,16 +80,16 @@ var ofKubelet = []message{
 	on(`failed to create (pod )?sandbox|FailedCreatePodSandBox`, ask("node $node cannot set up the pod's network or runtime."), see("See the pod: $do")),
 }
 
-// Source: ErrReason... and errReason... of the plug-ins in k8s.io/kubernetes/pkg/scheduler/framework/plugins.
+// "No preemption victims found" ends each message about room, ports or affinity, and is no cause of its own. Source: ErrReason... and errReason... of the plug-ins in k8s.io/kubernetes/pkg/scheduler/framework/plugins.
 var ofScheduler = []message{
 	on(`no nodes available to schedule`, ask("the cluster has no node for pods."), do(Get, "nodes", "See the nodes: $do")),
 	on(`resourceclaim|cannot allocate all claims`, do(Get, "resourceclaims,resourceclaimtemplates $place", "See why its devices are not allocated: $do."), do(Get, "deviceclasses", "The classes: $do")),
-	on(`insufficient |too many pods|preemption victims`, waitForRoom),
+	on(`insufficient |too many pods`, waitForRoom),
+	on(`free ports`, say("Remove hostPort and hostNetwork from the template, or wait until a node's port is free."), changeTemplate),
 	on(`anti-affinity rules|pod affinity rules|topology spread`, say("Loosen podAffinity, podAntiAffinity or topologySpreadConstraints of the template, or wait for nodes that meet them."), changeTemplate),
 	on(`node affinity/selector|requested node name|topology key`, set("scheduling.topology", "Correct nodeSelector, affinity or $field, because no free node has such labels."), do(Get, "nodes --show-labels", "The labels: $do."), changeTemplate),
 	on(`untolerated taint|taints that the pod didn't tolerate`, say("Tolerate the taint that the message names in the template, or wait for other nodes."), do(Describe, "nodes", "The nodes: $do."), changeTemplate),
 	on(`were unschedulable`, ask("the nodes are cordoned."), do(Get, "nodes", "See them: $do."), do(Uncordon, "", "$do brings one back.")),
-	on(`free ports`, say("Remove hostPort and hostNetwork from the template, or wait until a node's port is free."), changeTemplate),
 	on(`scheduling gates`, do(Get, "pod $place $pod -o jsonpath='{.spec.schedulingGates}'", "Ask who set schedulingGates on the pod, because it waits until they are removed: $do")),
 }
 
