@@ -1,11 +1,11 @@
 // Package nearest finds the name that a misspelt one means.
 package nearest
 
-// Name returns the name that a misspelt one most likely means; empty if none is like it.
+// Name returns the name that a misspelt one most likely means; empty if none is like it in more than half of the letters.
 func Name(name string, names []string) string {
 	best, least := "", max(2, len(name)/3)+1
 	for _, other := range names {
-		if d := distance(name, other); d < least {
+		if d := distance(name, other); d < least && 2*d < max(len(name), len(other)) {
 			best, least = other, d
 		}
 	}
