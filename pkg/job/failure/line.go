@@ -28,7 +28,7 @@ var forms = []struct {
 	show int
 }{
 	{regexp.MustCompile(`^(frame #\d|at \S+\(|File "|@ +(0x)?[0-9a-f]|#\d+ |goroutine \d|Extension modules: |.*\(total: \d+\)$|[╭│╰─]|[-=~^*_+. ]+$|\[\d+\]:$|[\w ]+\(first observed failure\):$|\.\.\. \d+ more)` +
-		`|\(most recent call (first|last)\):?$|^\*\*\* (Check failure|Aborted at)|^(PC|time|host|rank|exitcode|error_file|traceback|Failures|<NO_OTHER_FAILURES>) *(:|$)`), noise},
+		`|\(most recent call (first|last)\):?$|<stack traces unavailable>$|\*\*\* End of error message \*\*\*$|^\*\*\* (Check failure|Aborted at)|^(PC|time|host|rank|exitcode|error_file|traceback|Failures|<NO_OTHER_FAILURES>) *(:|$)`), noise},
 	{regexp.MustCompile(`^(wandb: |For simplicity, JAX|note: run with|NOTE: invoking MPI_ABORT|You may or may not see output|exactly when Open MPI|exit status \d|with errorcode|Process name: |Exit code: |CUDA kernel errors|For debugging consider|` +
 		`Compile with .TORCH_USE|Hint: |During handling of|The above exception was|Exception ignored in|Error in sys\.excepthook)|process group has NOT been destroyed|resource_tracker: |allocated tensors when OOM`), noise},
 	{regexp.MustCompile(`ChildFailedError|CalledProcessError|Process(Raised|Exited)Exception|non-zero (exit|status)|return code = |core dumped|^(\S+: line \d+: +\d+ )?(Aborted|Killed|Terminated|Segmentation fault|Bus error)\b|` +
