@@ -138,9 +138,9 @@ func (l *layer) measure() error {
 }
 
 // walk visits the files below a folder that stands for the root, each with its path in the root. It leaves out folders that are kept, and
-// folders of tools that no training changes.
+// folders of tools that no training changes. The folder may be a link.
 func (l *layer) walk(folder string, visit func(path, inRoot string, e fs.DirEntry) error) error {
-	return filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+	return filepath.WalkDir(folder+"/", func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -251,7 +251,7 @@ func (k *Kubelet) CopyBack(first string) error {
 	for _, owner := range owners {
 		l := k.layers[owner]
 		if err := l.copyBack(); err != nil {
-			all = errors.Join(all, fmt.Errorf("files of %s: %w", owner, err))
+			all = errors.Join(all, fmt.Errorf("files of %s, which stay in %s: %w", owner, l.folder, err))
 			continue
 		}
 		l.discard()
@@ -260,22 +260,28 @@ func (k *Kubelet) CopyBack(first string) error {
 	return all
 }
 
-// copyBack copies what the life has changed into the root. It deletes nothing there.
+// copyBack copies what the life has changed into the root. It deletes nothing there; a folder takes the place of a file or link of its name. What
+// cannot be copied stops no other file.
 func (l *layer) copyBack() error {
-	from := l.folder
+	from, failed := l.folder, error(nil)
 	if l.kind == overlay {
 		from = l.upper()
 	}
-	return l.walk(from, func(path, inRoot string, e fs.DirEntry) error {
+	err := l.walk(from, func(path, inRoot string, e fs.DirEntry) error {
 		info, err := e.Info()
-		if err != nil || l.copied[inRoot] == (stamp{info.Size(), info.ModTime()}) {
+		if err != nil || inRoot == l.root || l.copied[inRoot] == (stamp{info.Size(), info.ModTime()}) {
 			return err
 		}
 		if target, err := os.Readlink(path); err == nil && target == inRoot { // a folder that is no part of the layer
 			return nil
 		}
-		return copyFile(path, inRoot, e)
+		if there, err := os.Lstat(inRoot); err == nil && e.IsDir() && !there.IsDir() {
+			failed = errors.Join(failed, os.Remove(inRoot))
+		}
+		failed = errors.Join(failed, copyFile(path, inRoot, e))
+		return nil
 	})
+	return errors.Join(failed, err)
 }
 
 // copyFile copies a file or link, or makes a folder. It leaves out devices, which stand for deleted files, and sockets.

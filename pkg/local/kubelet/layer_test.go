@@ -99,6 +99,68 @@ func TestFilesOfTheLeaderStay(t *testing.T) {
 	}
 }
 
+// A program may put a folder where a file or a link was, or a file where a folder with files was. Only the last is not copied, and stops no other file.
+func TestFilesOfAnotherKindStopNoOthers(t *testing.T) {
+	root, outside := t.TempDir(), t.TempDir()
+	write(t, root+"/file", "given")
+	write(t, root+"/folder/given", "given")
+	write(t, outside+"/f", "given")
+	if err := os.Symlink(outside, root+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	m := newMachine(t, func(o *Options) { o.Root = root })
+	l := &layer{kind: copied, root: root, folder: t.TempDir()}
+	for path, text := range map[string]string{"file/f": "mine", "folder": "mine", "link/f": "mine", "zoo": "mine"} {
+		write(t, l.folder+"/"+path, text)
+	}
+	m.layers["j-worker-0/main"] = l
+	if err := m.CopyBack("j-worker-0"); err == nil || !strings.Contains(err.Error(), root+"/folder") || !strings.Contains(err.Error(), l.folder) {
+		t.Errorf("error %v", err)
+	}
+	for path, want := range map[string]string{"/file/f": "mine", "/folder/given": "given", "/link/f": "mine", "/zoo": "mine"} {
+		if got := read(t, root+path); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+	if got := read(t, outside+"/f"); got != "given" {
+		t.Errorf("the folder to which the link led has %q", got)
+	}
+	if got := read(t, l.folder+"/folder"); got != "mine" {
+		t.Errorf("the file that was not copied: %q", got)
+	}
+}
+
+// A shell may stand in a folder by way of a link.
+func TestARootMayBeALink(t *testing.T) {
+	real, link := t.TempDir(), t.TempDir()+"/link"
+	write(t, real+"/given", "given")
+	if err := os.Symlink(real, link); err != nil {
+		t.Fatal(err)
+	}
+	m := newMachine(t, func(o *Options) { o.Root = link })
+	l := &layer{kind: copied, root: link, folder: t.TempDir()}
+	if err := l.fill(); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, l.folder+"/given"); got != "given" {
+		t.Errorf("the copy has %q", got)
+	}
+	write(t, l.folder+"/mine", "mine")
+	if got := read(t, real+"/mine"); got != "" {
+		t.Errorf("before the end of the run the folder has %q", got)
+	}
+	m.layers["j-worker-0/main"] = l
+	if err := m.CopyBack("j-worker-0"); err != nil {
+		t.Error(err)
+	}
+	if got := read(t, real+"/mine"); got != "mine" {
+		t.Errorf("the folder has %q", got)
+	}
+	if is, err := os.Lstat(link); err != nil || is.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link is gone: %v", err)
+	}
+}
+
 // A folder that is too large is not copied: the run shows why files stay.
 func TestALargeFolderIsShared(t *testing.T) {
 	root, said := t.TempDir(), ""
