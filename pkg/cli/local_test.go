@@ -90,6 +90,7 @@ func TestRunRefusesBeforeAnythingStarts(t *testing.T) {
 		want       string
 	}{
 		{"a program that does not exist", podSpec("command: [no-such-trainer]", ""), nil, "there is no program no-such-trainer on this machine: install it"},
+		{"a file that is not executable", podSpec("command: [./local_test.go]", ""), nil, "./local_test.go is not executable: chmod +x ./local_test.go, or write its interpreter before it"},
 		{"another Python", podSpec("command: [python9.9, train.py]", ""), nil, "there is no python9.9 on this machine: install Python 3"},
 		{"a script of the image", podSpec("command: [sh, /app/train.sh]", ""), nil, "there is no /app/train.sh: a local run uses the files of this machine; write --path /app=FOLDER"},
 		{"no command", podSpec("args: [x]", ""), nil, "write --image-command with what the image train:1 starts"},

@@ -3,6 +3,7 @@ package local
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -114,8 +115,11 @@ func (o *Options) isMounted(c *corev1.Container, path string) bool {
 }
 
 func checkProgram(program string) error {
-	if _, err := exec.LookPath(program); err == nil {
+	switch _, err := exec.LookPath(program); {
+	case err == nil:
 		return nil
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%s is not executable: chmod +x %s, or write its interpreter before it", program, program)
 	}
 	if words := strings.Fields(program); len(words) > 1 {
 		return fmt.Errorf("the first word of the command is %q, with a blank in it: write each word by itself, as [%s]", program, strings.Join(words, ", "))
