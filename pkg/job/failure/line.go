@@ -31,7 +31,7 @@ var forms = []struct {
 		`|\(most recent call (first|last)\):?$|<stack traces unavailable>$|\*\*\* End of error message \*\*\*$|^\*\*\* (Check failure|Aborted at)|^(PC|time|host|rank|exitcode|error_file|traceback|Failures|<NO_OTHER_FAILURES>) *(:|$)`), noise},
 	{regexp.MustCompile(`^(wandb: |For simplicity, JAX|note: run with|NOTE: invoking MPI_ABORT|You may or may not see output|exactly when Open MPI|exit status \d|with errorcode|Process name: |Exit code: |CUDA kernel errors|For debugging consider|` +
 		`Compile with .TORCH_USE|Hint: |During handling of|The above exception was|Exception ignored in|Error in sys\.excepthook)|process group has NOT been destroyed|resource_tracker: |allocated tensors when OOM`), noise},
-	{regexp.MustCompile(`ChildFailedError|CalledProcessError|Process(Raised|Exited)Exception|non-zero (exit|status)|return code = |core dumped|^(\S+: line \d+: +\d+ )?(Aborted|Killed|Terminated|Segmentation fault|Bus error)\b|` +
+	{regexp.MustCompile(`ChildFailedError|^\S+ FAILED$|\] failed \(exitcode: -?\d+\)|CalledProcessError|Process(Raised|Exited)Exception|non-zero (exit|status)|return code = |core dumped|^(\S+: line \d+: +\d+ )?(Aborted|Killed|Terminated|Segmentation fault|Bus error)\b|` +
 		`Killing subprocess|terminating all other processes|MPI_ABORT was invoked|^(Primary job|a non-zero exit|the job to be term|mpirun)|SystemExit`), outer},
 	{regexp.MustCompile(`^(Exception in thread "[^"]*" )?[A-Za-z_][\w.$]*(Error|Exception|Interrupt|Failure|Timeout|Exhausted|Empty)(\(\w+\))?(:|$)` +
 		`|^(what\(\): |Caused by: |panic: |Fatal Python error|Last error:|F\d{4,8} \d\d:)|^\S*( \S+)? F \S+:\d+\]|panicked at |[Cc]heck failed|\bFATAL\b|\bFatal error in |\[Fatal\]|^[Ff]atal( error)?: |[Aa]ssertion .*failed`), thrown},

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
+	"github.com/trainingjob/operator/pkg/job/state"
 )
 
 // An agent of torchrun exits with 1, however its ranks ended. The last that it prints is a table of them; at its end stands the one that failed first
@@ -53,8 +54,14 @@ func readTable(f *v1alpha1.Failure) {
 		return
 	}
 	var ranks []v1alpha1.Failure
-	for _, entry := range tableEntry.Split(f.Message, -1)[1:] {
+	entries := tableEntry.Split(f.Message, -1)[1:]
+	for _, entry := range entries {
 		ranks = append(ranks, readEntry(f, tableRule.Split(entry, 2)[0])...)
+	}
+	if len(entries) == 1 && len(ranks) == 1 && strings.HasPrefix(ranks[0].Message, "(") && !state.IsSignal(ExitCode(&ranks[0])) {
+		if line, show := explaining(tableRule.Split(f.Message, 2)[0], false); show >= thrown { // no other rank has failed here
+			ranks[0].Message = line + "\n" + ranks[0].Message
+		}
 	}
 	slices.Reverse(ranks) // of equal ones torchrun's own choice comes first
 	slices.SortStableFunc(ranks, func(a, b v1alpha1.Failure) int {

@@ -130,3 +130,35 @@ func TestTheCodeOfTheRankDecides(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// What an agent prints fills what a kubelet keeps, and has no error of a rank without an error file: the log of the pod has it.
+func TestATableWithoutWordsReportsNoError(t *testing.T) {
+	for name, table := range tables(t) {
+		if line, isError := failure.Explaining(table, 1); isError && (strings.HasPrefix(name, "raise ") || strings.HasPrefix(name, "exit3 ")) {
+			t.Errorf("%s: an error %t: %q", name, isError, line)
+		}
+	}
+}
+
+// With one rank in a pod, what the kubelet keeps before the table has the exception of this rank.
+func TestTheExceptionBeforeTheTableOfOneRank(t *testing.T) {
+	all := tables(t)["raise 1 0"]
+	other, root := strings.Index(all, "[1]:"), strings.Index(all, "Root Cause")
+	one := func(words, code string) *v1alpha1.Failure {
+		table := all[:other] + "  <NO_OTHER_FAILURES>\n------------------------------------------------------------\n" + strings.ReplaceAll(all[root:], "exitcode  : 1 ", "exitcode  : "+code+" ")
+		s := builder.Snapshot(builder.Job("j", pytorch, builder.Workers(2)), builder.Running("worker", 0),
+			builder.Failed("worker", 1, builder.ExitSaying(1, "Error", words+"\n"+table), builder.At(30*second)))
+		return &failure.Find(s)[0].Failure
+	}
+	if f := one("ValueError: no data", "1"); f.Message != "ValueError: no data\n(torchrun: rank 1 ended with exit code 1)" || failure.Followed(f) || !failure.IsSameCrash(f, f) {
+		t.Errorf("its own error: %q", f.Message)
+	}
+	if f := one("RuntimeError: [../gloo/pair.cc:534] Connection closed by peer [10.0.0.2]:41242", "1"); !failure.Followed(f) {
+		t.Errorf("the loss of a peer: %q", f.Message)
+	}
+	for words, code := range map[string]string{"step 41": "1", "ValueError: retried": "-9"} {
+		if f := one(words, code); !strings.HasPrefix(f.Message, "(torchrun: ") {
+			t.Errorf("%s, %s: %q", words, code, f.Message)
+		}
+	}
+}
