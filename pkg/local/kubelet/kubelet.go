@@ -63,7 +63,7 @@ type Kubelet struct {
 func New(o Options) *Kubelet {
 	k := &Kubelet{Options: o, pods: map[types.UID]*pod{}, free: slices.Clone(o.Devices), kinds: map[string]layering{}, layers: map[string]*layer{}}
 	k.layersFolder = filepath.Join(o.Folder, "layers")
-	if isWithin(o.Root, o.Folder) { // the kernel does not mount a layer over its own files
+	if o.Root != "" && isWithin(o.Root, o.Folder) { // the kernel does not mount a layer over its own files
 		k.layersFolder, _ = os.MkdirTemp("", "tj-layers-") // without it, lives have no layers
 	}
 	return k
