@@ -123,7 +123,7 @@ func TestKubectlGetShowsTheColumns(t *testing.T) {
 	withPhase(t, ns, "works", v1alpha1.PhaseRunning)
 	for _, c := range []struct{ flags, want, row string }{
 		{"", "NAME PHASE READY RESTARTS AGE REASON", "BecauseOfTest"},
-		{"-o=wide", "NAME PHASE READY RESTARTS AGE REASON FRAMEWORK QUEUE ATTEMPT STEP CHECKPOINT", "BecauseOfTest TensorFlow 2 4200 s3://runs/4200"},
+		{"-o=wide", "NAME PHASE READY RESTARTS AGE REASON FRAMEWORK QUEUE ATTEMPT STEP CHECKPOINT LAST FAILURE", "BecauseOfTest TensorFlow 2 4200 s3://runs/4200"},
 	} {
 		lines := strings.Split(kubectl(t, append([]string{"get", "tj", "-n", ns}, strings.Fields(c.flags)...)...), "\n")
 		if got := strings.Join(strings.Fields(lines[0]), " "); got != c.want {
