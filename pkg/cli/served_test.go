@@ -223,7 +223,7 @@ func TestTheStoryHasWhatTheKubeflowJobAloneShows(t *testing.T) {
 	}
 }
 
-// A JobSet, and the TrainJob of which Trainer makes it, are names of the TrainingJob that serves the JobSet.
+// A JobSet and its TrainJob both name the TrainingJob that serves the JobSet.
 func TestTheKindOfAJobSetBeforeItsName(t *testing.T) {
 	trainJob := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "mnist", "namespace": "team-a", "uid": "train"}, "spec": map[string]any{}}}
 	trainJob.SetGroupVersionKind(schema.GroupVersionKind{Group: "trainer.kubeflow.org", Version: "v1alpha1", Kind: "TrainJob"})

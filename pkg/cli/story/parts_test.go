@@ -17,7 +17,7 @@ import (
 	"github.com/trainingjob/operator/test/sim/builder"
 )
 
-// past is a history as it was, and what a status and its Events keep of it.
+// past is the true history of a job, and what its status and Events still show.
 type past struct {
 	t      *rapid.T
 	now    time.Duration
@@ -130,7 +130,7 @@ func sums(parts []story.Part) map[story.PartState]time.Duration {
 	return sum
 }
 
-// A status and its Events tell the history as it was, and the operator's counters agree.
+// The status and its Events give the true history, and the operator's counters agree.
 func TestPartsAreTheHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := aPast(t)

@@ -95,7 +95,7 @@ func served(t *testing.T, set *JobSet) *serve.Served {
 	return s
 }
 
-// The labels, annotations and names of the second pod of the same JobSet under JobSet 0.12 and Kubernetes 1.37, except those of the Job's UID.
+// The second pod of the same JobSet, as JobSet 0.12 and Kubernetes 1.37 made it: names, labels and annotations without the UID of its Job.
 func TestAPodHasTheNamesOfAPodOfAJobSet(t *testing.T) {
 	set := read(t, strings.Replace(trained, "  suspend: false", "  coordinator: {replicatedJob: node}\n  suspend: false", 1))
 	child := served(t, set).Child
@@ -176,11 +176,11 @@ func TestReplicatedJobsHaveRoles(t *testing.T) {
 		"two, both awaited": {
 			pair("  successPolicy: {operator: All}\n"), map[v1alpha1.Role]string{"Master": "launcher", "Worker": "the-workers"}, v1alpha1.SuccessAllWorkers,
 		},
-		"two, of which the launcher is awaited, as in Trainer's MPI runtimes": {
+		"only the launcher is awaited, as in Trainer's MPI runtimes": {
 			pair("  successPolicy: {operator: All, targetReplicatedJobs: [launcher]}\n"),
 			map[v1alpha1.Role]string{"Master": "launcher", "Worker": "the-workers"}, v1alpha1.SuccessLeader,
 		},
-		"two, of which many are awaited": {
+		"only the workers are awaited": {
 			pair("  successPolicy: {operator: All, targetReplicatedJobs: [the-workers]}\n"),
 			map[v1alpha1.Role]string{"job0": "launcher", "Worker": "the-workers"}, v1alpha1.SuccessAllWorkers,
 		},
