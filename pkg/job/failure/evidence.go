@@ -127,8 +127,9 @@ func lateFailure(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) *
 	isExit := IsOfProgram(&late.Failure) || late.RuleMade
 	isAlone := wentAlone(s, incident, &late)
 	late.Scope = incident.Scope
-	isKnown := p.Name == incident.Pod && isExit && incident.ExitCode != nil
-	isUnknown := late.Reason == v1alpha1.ReasonDeleted || wasToldToEnd(p) && ReasonOf(late.Reason).IsForgotten // what it did before is unknown
+	isForgotten := ReasonOf(late.Reason).IsForgotten
+	isKnown := p.Name == incident.Pod && incident.ExitCode != nil && (isExit || isForgotten) // whatever the kubelet has lost since
+	isUnknown := late.Reason == v1alpha1.ReasonDeleted || wasToldToEnd(p) && isForgotten // what it did before is unknown
 	if isKnown || isUnknown || isAlone || beganLater(incident, late.Reason, p) || isExit && !endedItself(incident, &late, p) {
 		return nil
 	}

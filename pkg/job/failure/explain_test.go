@@ -256,6 +256,7 @@ func TestWhatExplainsNothing(t *testing.T) {
 	})
 	checkExplained(t, []explainCase{
 		{"nothing happened since", restarted(), seen(builder.Failed("worker", 0, past, builder.Exit(1))), nil},
+		{"its node has forgotten what was known of it", restarted(), seen(builder.Failed("worker", 0, past, builder.ExitSaying(137, "ContainerStatusUnknown", ""), builder.At(35*second))), nil},
 		{"a pod that we deleted", restarted(), seen(builder.Deleted("worker", 2, past, builder.DeletedAt(32*second))), nil},
 		{"a pod that we deleted, and that ended of it", restarted(),
 			seen(builder.Failed("worker", 2, past, builder.Exit(143), builder.At(34*second), builder.DeletedAt(32*second))), nil},

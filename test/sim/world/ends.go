@@ -131,7 +131,7 @@ func (w *World) exited(pod *corev1.Pod, r report) {
 				c.State = w.terminated(pod, shown.code, shown.words)
 				c.State.Terminated.FinishedAt = w.timeOn(pod, r.at)
 				c.State.Terminated.Reason = cmp.Or(r.why, c.State.Terminated.Reason)
-			case !goesOn && c.State.Terminated == nil:
+			case !goesOn && ended(pod, i) == nil:
 				c.State = w.terminated(pod, w.Habits.SideCarCode, "")
 			}
 		}
@@ -256,7 +256,7 @@ func (w *World) finish(pod *corev1.Pod) {
 	w.endedAt[pod.UID] = w.Clock.Now()
 	w.writePod(Kubelet, pod, func(pod *corev1.Pod) {
 		for i := range pod.Status.ContainerStatuses {
-			if c := &pod.Status.ContainerStatuses[i]; c.State.Terminated == nil {
+			if c := &pod.Status.ContainerStatuses[i]; ended(pod, i) == nil {
 				c.State = w.terminated(pod, w.Habits.SideCarCode, "")
 			}
 		}
