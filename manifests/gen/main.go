@@ -3,11 +3,11 @@
 //
 //	gen CONTROLLER_GEN_OUTPUT MANIFESTS
 //
-// It also makes the configuration for kustomize. CRD and schema have bounds that controller-gen does not write: Go can decode what they accept, and lists of a pod template have limits.
+// It also makes the configuration for kustomize. CRD and schema have bounds that controller-gen does not write: Go can decode what they accept, lists of a pod template have limits, and it has rules of its own.
 //
-// In the CRD, descriptions below the pod template go, so that plain kubectl apply can store all of it in an
-// annotation; template.spec.containers is no longer required, so that our CEL rule's sentence is what a user
-// reads instead of the server's; and fields that no pod of a job can have go, so that kubectl calls them unknown. The schema for editors keeps all descriptions, as nothing limits its size.
+// In the CRD, descriptions below the pod template go, so that plain kubectl apply can store all of it in an annotation; template.spec.containers is no
+// longer required, so that our rule's sentence is what a user reads instead of the server's; and fields that no pod of a job can have go, so that kubectl
+// calls them unknown. The schema for editors keeps all descriptions, as nothing limits its size.
 package main
 
 import (
@@ -39,7 +39,7 @@ func generate(source, manifests string) error {
 		return err
 	}
 	version := crd.Spec.Versions[0]
-	for _, change := range []func(string, *apiextensions.JSONSchemaProps) error{bound, limit} {
+	for _, change := range []func(string, *apiextensions.JSONSchemaProps) error{bound, limit, rule} {
 		if err := visit(version.Schema.OpenAPIV3Schema, "", change); err != nil {
 			return fmt.Errorf("bounding %s: %w", source, err)
 		}

@@ -3,7 +3,7 @@ package v1alpha1
 // Recovery sets what restarts, how often and how fast. A decision takes these steps: cause (rules, or the facts of Kubernetes), scope
 // (rules, or restartScope), budget, back-off.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.backoffSeconds) || !has(self.maxBackoffSeconds) || self.backoffSeconds <= self.maxBackoffSeconds",message="recovery.backoffSeconds must not be above recovery.maxBackoffSeconds"
+// +kubebuilder:validation:XValidation:rule="self.?backoffSeconds.orValue(0) <= self.?maxBackoffSeconds.orValue(86400)",message="recovery.backoffSeconds must not be above recovery.maxBackoffSeconds"
 type Recovery struct {
 	// maxRestarts is the number of restarts within windowSeconds for the job's own failures; one more failure fails the job. Restarts of
 	// lost pods (node, drain, eviction, preemption, deletion) are not charged. Default: 10, or one for every ten replicas that restart

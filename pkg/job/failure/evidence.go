@@ -129,7 +129,7 @@ func lateFailure(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) *
 	late.Scope = incident.Scope
 	isForgotten := ReasonOf(late.Reason).IsForgotten
 	isKnown := p.Name == incident.Pod && incident.ExitCode != nil && (isExit || isForgotten) // whatever the kubelet has lost since
-	isUnknown := late.Reason == v1alpha1.ReasonDeleted || wasToldToEnd(p) && isForgotten // what it did before is unknown
+	isUnknown := late.Reason == v1alpha1.ReasonDeleted || wasToldToEnd(p) && isForgotten     // what it did before is unknown
 	if isKnown || isUnknown || isAlone || beganLater(incident, late.Reason, p) || isExit && !endedItself(incident, &late, p) {
 		return nil
 	}

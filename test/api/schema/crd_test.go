@@ -43,7 +43,7 @@ func TestTheMemoryIsNotPruned(t *testing.T) {
 }
 
 // installed returns the CRD as the API server has it.
-func installed(t *testing.T) *apiextensions.CustomResourceDefinition {
+func installed(t testing.TB) *apiextensions.CustomResourceDefinition {
 	t.Helper()
 	var definition apiextensionsv1.CustomResourceDefinition
 	if err := yaml.UnmarshalStrict(crd.TrainingJobs, &definition); err != nil {

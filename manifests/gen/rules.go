@@ -1,0 +1,44 @@
+package main
+
+import (
+	"strings"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// rules are what a pod template of a job must be, by the end of the path of what each is about. The API server checks all rules at each write, a
+// status's included, and to look at a field it makes a copy of the schemas of all its siblings, of which a pod's spec has 40. So a rule stands as deep as
+// it can: most cost nothing where their field is absent.
+var rules = map[string]apiextensions.ValidationRule{
+	".template.spec": {
+		Rule:    "has(self.volumes) || !has(self.containers) || self.containers.all(c, !has(c.volumeMounts))",
+		Message: "a container mounts a volume, and the template has none: write template.spec.volumes",
+	},
+	".template.spec.restartPolicy": {
+		Rule:    "self == 'Never'",
+		Message: "template.spec.restartPolicy is Never in every pod, because the operator restarts pods: leave it out, and write restartPolicy of the role",
+	},
+	".template": {
+		Rule:    "size(self.?spec.containers.orValue([])) > 0",
+		Message: "template.spec.containers is missing: write at least one container with name and image",
+	},
+	".template.spec.containers[]": {
+		Rule:    "size(self.?image.orValue('')) > 0",
+		Message: "a container has no image: write template.spec.containers[].image",
+	},
+	".template.spec.containers[].resources": {
+		Rule: "!has(self.requests) || ['nvidia.com/gpu', 'amd.com/gpu'].all(d, !(d in self.requests) ||" +
+			" has(self.limits) && d in self.limits && string(self.requests[d]) == string(self.limits[d]))",
+		Message: "a container requests GPUs without the same limit: write the GPUs in resources.limits alone",
+	},
+}
+
+// rule adds the rules of a pod template to it.
+func rule(path string, schema *apiextensions.JSONSchemaProps) error {
+	for end, rule := range rules {
+		if strings.HasSuffix(path, "}"+end) {
+			schema.XValidations = append(schema.XValidations, rule)
+		}
+	}
+	return nil
+}
