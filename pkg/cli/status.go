@@ -83,9 +83,9 @@ func (t *tool) statusText(v *story.View, o *statusFlags) (string, error) {
 	var b strings.Builder
 	head := t.headline(v)
 	b.WriteString(t.screen.fit(head))
-	rows := [][]string{{"RANK", "REPLICA", "STATE", "NODE", "REPLACED", "AGE", "WHY"}}
+	rows := [][]string{{"RANK", "REPLICA", "STATE", "NODE", "STARTS", "AGE", "WHY"}}
 	for _, l := range lines {
-		rows = append(rows, []string{l.Ranks, l.Names, l.State, cmp.Or(l.Node, "-"), fmt.Sprint(l.Replaced), cmp.Or(l.Age, "-"), cmp.Or(l.Why, "-")})
+		rows = append(rows, []string{l.Ranks, l.Names, l.State, cmp.Or(l.Node, "-"), fmt.Sprint(l.Starts), cmp.Or(l.Age, "-"), cmp.Or(l.Why, "-")})
 	}
 	b.WriteString("\n" + t.columns(rows))
 	return b.String(), nil

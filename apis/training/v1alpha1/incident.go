@@ -16,7 +16,8 @@ type Failure struct {
 	// +kubebuilder:validation:Minimum=0
 	// +required
 	Attempt int32 `json:"attempt"`
-	// replacement counts how often the replica had restarted without the whole job in that attempt. A pod can be of several of them.
+	// replacement counts how often the replica had started again in that attempt: without the whole job, or after a suspension. A pod can be
+	// of several of these starts.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Replacement int32 `json:"replacement,omitempty"`

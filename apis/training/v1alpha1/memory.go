@@ -83,7 +83,7 @@ type RoleMemory struct {
 	// givenUp are the replicas that the job does not need and that failed permanently in this attempt; they do not run again.
 	// +optional
 	GivenUp string `json:"givenUp,omitempty"`
-	// replacements is the number of replacements of each replica in this attempt.
+	// replacements is the number of further starts of each replica in this attempt, without the whole job or after a suspension.
 	// +optional
 	Replacements string `json:"replacements,omitempty"`
 	// restartsInRow is the number of restarts in a row of each replica, with less than 10 minutes from the start to the end of a life. It

@@ -119,9 +119,9 @@ func Answer(i *v1alpha1.Incident) string {
 	case v1alpha1.ScopeJob:
 		return fmt.Sprintf("the whole job restarted as attempt %d", i.Attempt+1)
 	case v1alpha1.ScopeRole:
-		return fmt.Sprintf("all replicas of role %s were replaced", i.Role)
+		return fmt.Sprintf("all replicas of role %s restarted", i.Role)
 	default:
-		return "only this replica was replaced"
+		return "only this replica restarted"
 	}
 }
 

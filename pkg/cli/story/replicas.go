@@ -16,8 +16,8 @@ type Line struct {
 	State string
 	// Node that the pod is on; of a run of replicas on how many nodes.
 	Node string
-	// Replaced is how often the replica was replaced in this attempt.
-	Replaced int
+	// Starts counts the replica's starts in this attempt, in new pods or in its own. A resumption is a start, too.
+	Starts int
 	// Age of the pod's life, or of the youngest.
 	Age string
 	// Why is what the replica waits for or how it ended.
@@ -44,7 +44,7 @@ func Replicas(v *View, most int) ([]Line, error) {
 func lineOf(v *View, s *state.Snapshot, r *state.Replica) Line {
 	line := Line{
 		Ranks: strconv.Itoa(state.Rank(&v.Job.Spec, r.Slot)), Names: r.Slot.String(), State: r.State.String(),
-		Replaced: r.Life.Replacement, Why: state.Printable(why(v, s, r)),
+		Starts: r.Life.Replacement, Why: state.Printable(why(v, s, r)),
 	}
 	if r.State == state.Missing && v.Job.Spec.IsSuspended() {
 		line.State = "Suspended"
@@ -53,6 +53,7 @@ func lineOf(v *View, s *state.Snapshot, r *state.Replica) Line {
 		line.State = state.Ending.String()
 	}
 	if r.Pod != nil {
+		line.Starts++
 		line.Node, line.Age = state.Printable(r.Pod.Node), v.ago(r.Pod.Created)
 	}
 	return line
@@ -86,7 +87,7 @@ func gather(s *state.Snapshot, lines []Line) []Line {
 	for r := range s.Replicas() {
 		line, last := lines[i], max(len(runs)-1, 0)
 		i++
-		if n == 0 || first.Role != r.Slot.Role || runs[last].State != line.State || runs[last].Why != line.Why || runs[last].Replaced != line.Replaced {
+		if n == 0 || first.Role != r.Slot.Role || runs[last].State != line.State || runs[last].Why != line.Why || runs[last].Starts != line.Starts {
 			runs, first, n = append(runs, line), r.Slot, 1
 			continue
 		}

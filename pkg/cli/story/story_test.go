@@ -200,12 +200,23 @@ func TestReplicas(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []story.Line{
-		{Ranks: "0-39", Names: "worker-0-39", State: "Running", Node: "40 pods", Age: "10m"},
-		{Ranks: "40", Names: "worker-40", State: "Failed", Node: "node-worker-40", Age: "10m", Why: "exit code 3 no data"},
-		{Ranks: "41-99", Names: "worker-41-99", State: "Running", Node: "59 pods", Age: "10m"},
+		{Ranks: "0-39", Names: "worker-0-39", State: "Running", Node: "40 pods", Starts: 1, Age: "10m"},
+		{Ranks: "40", Names: "worker-40", State: "Failed", Node: "node-worker-40", Starts: 1, Age: "10m", Why: "exit code 3 no data"},
+		{Ranks: "41-99", Names: "worker-41-99", State: "Running", Node: "59 pods", Starts: 1, Age: "10m"},
 	}
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
+// A resumption begins another life of each replica, which has started only once its pod is there.
+func TestStartsAfterASuspension(t *testing.T) {
+	job := builder.Job("mnist", builder.Workers(2), builder.RunsSince(0), builder.Remember(v1alpha1.Worker, v1alpha1.RoleMemory{Replacements: "0-1:1"}))
+	again := builder.Pod(job, state.Slot{Role: v1alpha1.Worker}, state.Life{Replacement: 1}, corev1.PodRunning, builder.Ready())
+	again.OwnerReferences = worker(job, 0, corev1.PodRunning).OwnerReferences
+	lines, err := story.Replicas(view(job, again), 32)
+	if err != nil || len(lines) != 2 || lines[0].Starts != 2 || lines[1].Starts != 1 {
+		t.Errorf("%v, %+v, want 2 starts of worker-0 and 1 of worker-1, which has no pod yet", err, lines)
 	}
 }
 

@@ -1,12 +1,14 @@
 package plan_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -275,3 +277,37 @@ func TestPodsBehindAGate(t *testing.T) {
 var failedWorker1 = builder.Status(func(s *v1alpha1.TrainingJobStatus) {
 	s.LastFailure = &v1alpha1.Failure{Role: v1alpha1.Worker, Index: 1, Pod: "j-worker-1", Cause: v1alpha1.CauseRetryable, Reason: "Error", Time: *builder.TimePtr(9 * second)}
 })
+
+// The Event names what the next steps are.
+func TestTheEventOfAReplicaThatRestartsAloneNamesItsPod(t *testing.T) {
+	failedBefore := builder.Status(func(s *v1alpha1.TrainingJobStatus) {
+		at := metav1.NewTime(builder.Epoch)
+		s.Memory.NodeFailures = []v1alpha1.NodeFailures{{Node: "node-worker-1", Times: []metav1.Time{at, at, at}}}
+	})
+	cases := []struct {
+		name, gate string
+		options    []builder.JobOption
+		words      string
+		step       string
+	}{
+		{"it waits behind its gate", "../closed", nil, "only this replica restarts in its pod, restart 1 of 10.", "restart j-worker-1 in place"},
+		{"its gate is open", "open", nil, "only this replica is replaced, restart 1 of 10.", "end j-worker-1"},
+		{"its node has failed before", "../closed", []builder.JobOption{failedBefore}, "only this replica is replaced, restart 1 of 10.", "end j-worker-1"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			options := append([]builder.JobOption{builder.Attempt(0), builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = v1alpha1.RestartInPlace }), builder.Workers(2),
+				builder.StartedAt(0), began(v1alpha1.RestartInPlace)}, c.options...)
+			pods := seen(restartable(0, "", "a", gated("../closed")), restartable(1, "", "b", gated(c.gate), exited(1, "")))
+			s := builder.Snapshot(builder.Job("j", options...), append(pods, builder.Now(20*second))...)
+			events := plan.Make(s).Events
+			if want := "worker-1 on node-worker-1 exited with code 1 (Error): " + c.words; len(events) == 0 || events[0].Message != want {
+				t.Errorf("Events %v, want first: %s", events, want)
+			}
+			next := plan.Make(builder.Snapshot(after(t, s), append(pods, builder.Now(30*second))...))
+			if got := fmt.Sprint(next.Steps); !strings.Contains(got, c.step) {
+				t.Errorf("steps %s, want %s", got, c.step)
+			}
+		})
+	}
+}

@@ -97,7 +97,7 @@ func TestTheMessageShowsTheFailureAndWhatFollows(t *testing.T) {
 		{job(pytorch), seen(exit(0, 1), exit(1, 1)), "worker-0 on node-worker-0 exited with code 1 (Error), and 1 more did in the same second: " +
 			"the whole job restarts as attempt 1, 1 more follows, restart 1 of 10. Beside it ended worker-1: which was first does not show, and the logs of all are kept."},
 		{job(builder.Rules(rule{ExitCodes: []int32{42}, Scope: v1alpha1.ScopeRole})), seen(exit(0, 42), exit(1, 1)),
-			"worker-0 on node-worker-0 exited with code 42 (Error): all replicas of role Worker are replaced, 1 more follows, restart 1 of 10."},
+			"worker-0 on node-worker-0 exited with code 42 (Error): all replicas of role Worker restart, 1 more follows, restart 1 of 10."},
 		{job(), seen(exit(0, 1), exit(1, 1)), "worker-0 on node-worker-0 exited with code 1 (Error), and 1 more did in the same second: " +
 			"this replica is replaced, and 1 more with it, restart 1 of 10."},
 		{job(builder.Charged(v1alpha1.BudgetOOMRestarts, 0, 0, 0)), seen(oom),

@@ -77,7 +77,7 @@ func TestARestartOfOneReplicaThatIsAskedFor(t *testing.T) {
 		"one that others can do without": {"worker-1: slow disk", []builder.JobOption{tensorflow}, run,
 			"A user requested a restart of worker-1 (slow disk): only this replica is replaced, not charged."},
 		"a role": {"worker-1: slow disk", []builder.JobOption{builder.Of(v1alpha1.Worker, builder.Scope(v1alpha1.ScopeRole))}, run,
-			"A user requested a restart of worker-1 (slow disk): all replicas of role Worker are replaced, 1 more follows, not charged."},
+			"A user requested a restart of worker-1 (slow disk): all replicas of role Worker restart, 1 more follows, not charged."},
 		"without a reason":             {"worker-1", []builder.JobOption{tensorflow}, run, "A user requested a restart of worker-1: only this replica is replaced, not charged."},
 		"one that starts":              {"worker-1", []builder.JobOption{tensorflow}, append(run[:2:2], builder.Pending("worker", 1, builder.Life(3, 0))), "A user requested a restart of worker-1: only this replica is replaced, not charged."},
 		"no role":                      {"node-7: is slow", nil, run, "A user requested a restart (node-7: is slow): the whole job restarts as attempt 4, 1 more follows, not charged."},

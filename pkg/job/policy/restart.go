@@ -56,7 +56,7 @@ func describe(s *state.Snapshot, restarts []failure.Restart, n int) {
 	restart := &restarts[n]
 	restart.InRow, restart.NextStart = budget.Backoff(s, restart)
 	if restart.Joins != nil {
-		restart.Sentence = joinMessage(restart)
+		restart.Sentence = joinMessage(s, restart)
 		return
 	}
 	restart.Followers += failure.Joined(restarts, &restart.Incident)

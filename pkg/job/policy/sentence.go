@@ -25,11 +25,11 @@ func restartMessage(s *state.Snapshot, restart *failure.Restart) string {
 	case v1alpha1.ScopeJob:
 		text += fmt.Sprintf(": the whole job restarts as attempt %d%s, %s.", s.Job.Status.Attempt+1, follow, charge)
 	case v1alpha1.ScopeRole:
-		text += fmt.Sprintf(": all replicas of role %s are replaced%s, %s.", restart.Role, follow, charge)
+		text += fmt.Sprintf(": all replicas of role %s restart%s, %s.", restart.Role, follow, charge)
 	default:
-		what := "only this replica is replaced"
+		what := "only this replica " + restartsHow(s, restart)
 		if restart.Followers > 0 {
-			what = fmt.Sprintf("this replica is replaced, and %d more with it", restart.Followers)
+			what = fmt.Sprintf("this replica %s, and %d more with it", restartsHow(s, restart), restart.Followers)
 		}
 		text += fmt.Sprintf(": %s, %s.", what, charge)
 	}
@@ -37,10 +37,10 @@ func restartMessage(s *state.Snapshot, restart *failure.Restart) string {
 }
 
 // joinMessage describes an end that is part of an incident of the last seconds.
-func joinMessage(restart *failure.Restart) string {
-	what := "this replica is replaced"
+func joinMessage(s *state.Snapshot, restart *failure.Restart) string {
+	what := "this replica " + restartsHow(s, restart)
 	if restart.Scope == v1alpha1.ScopeRole {
-		what = fmt.Sprintf("all replicas of role %s are replaced", restart.Role)
+		what = fmt.Sprintf("all replicas of role %s restart", restart.Role)
 	}
 	return failure.WithMessage(&restart.Failure, fmt.Sprintf("%s within seconds of %s: %s as part of that incident, not charged again.",
 		failure.Describe(&restart.Failure), failure.SlotOf(&restart.Joins.Failure), what))

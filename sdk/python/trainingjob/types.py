@@ -550,8 +550,8 @@ class Incident(IncidentRequired, total=False):
     """reason as Kubernetes reports it: Error, OOMKilled, Evicted, NodeLost, ..."""
 
     replacement: int
-    """replacement counts how often the replica had restarted without the whole job in that attempt. A pod can be of
-    several of them."""
+    """replacement counts how often the replica had started again in that attempt: without the whole job, or after a
+    suspension. A pod can be of several of these starts."""
 
 
 class FailureRequired(TypedDict):
@@ -605,8 +605,8 @@ class Failure(FailureRequired, total=False):
     """reason as Kubernetes reports it: Error, OOMKilled, Evicted, NodeLost, ..."""
 
     replacement: int
-    """replacement counts how often the replica had restarted without the whole job in that attempt. A pod can be of
-    several of them."""
+    """replacement counts how often the replica had started again in that attempt: without the whole job, or after a
+    suspension. A pod can be of several of these starts."""
 
 
 class LostSeconds(TypedDict, total=False):
