@@ -1,8 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/trainingjob/operator/pkg/cli/story"
-	"github.com/trainingjob/operator/pkg/job/failure"
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
@@ -48,7 +49,7 @@ type mark struct {
 	// At and Top are where it is, in percent of the picture.
 	At, Top float64
 	Number  int32
-	// Replica is the one that broke.
+	// Replica is the one where it began, or "the whole job".
 	Replica string
 }
 
@@ -178,7 +179,7 @@ func (c *chart) mark(r *Report, row *Replicas, top float64) bool {
 	before := len(c.Marks)
 	for i := range r.Incidents[:min(len(r.Incidents), mostMarks)] {
 		f := &r.Incidents[i]
-		if f.Role == row.Role && row.First <= int(f.Index) && int(f.Index) <= row.Last {
+		if began(f) != "" && f.Role == row.Role && row.First <= int(f.Index) && int(f.Index) <= row.Last {
 			c.Marks = append(c.Marks, c.markOf(f, top))
 		}
 	}
@@ -187,7 +188,7 @@ func (c *chart) mark(r *Report, row *Replicas, top float64) bool {
 
 // markOf returns the mark of an incident at that height.
 func (c *chart) markOf(i *Incident, top float64) mark {
-	return mark{c.percent(i.Time.Time), round(top), i.Number, failure.SlotOf(&i.Failure).String()}
+	return mark{c.percent(i.Time.Time), round(top), i.Number, cmp.Or(began(i), "the whole job")}
 }
 
 // each returns the replicas one by one, unless there are so many that rows are shared anyway.
@@ -239,21 +240,12 @@ func short(x float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(x, 'f', 1, 64), ".0")
 }
 
-// states returns the states that are drawn, the best first.
-func (c *chart) states() []State {
-	seen := map[State]bool{}
-	for _, p := range c.Paths {
-		seen[p.State] = true
-	}
-	for i := range c.Attempts {
-		for _, p := range c.Attempts[i].Paths {
-			seen[p.State] = true
-		}
-	}
+// statesOf returns the states that are drawn, the best first.
+func statesOf(drawn []path) []State {
 	var list []State
-	for i := len(States) - 1; i >= 0; i-- {
-		if seen[States[i]] {
-			list = append(list, States[i])
+	for _, state := range slices.Backward(States) {
+		if slices.ContainsFunc(drawn, func(p path) bool { return p.State == state }) {
+			list = append(list, state)
 		}
 	}
 	return list

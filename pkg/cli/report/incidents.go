@@ -36,6 +36,14 @@ func incidents(status *v1alpha1.TrainingJobStatus, lines []journal.Line) []Incid
 	return list
 }
 
+// began returns the replica where the incident began; empty for a request for the whole job, and for a hang whose rank does not show.
+func began(i *Incident) string {
+	if i.Cause == v1alpha1.CauseRequested && i.Pod == "" || i.Cause == v1alpha1.CauseHang && i.Node == "" {
+		return ""
+	}
+	return failure.SlotOf(&i.Failure).String()
+}
+
 func seconds(d time.Duration) int64 { return int64(max(0, d).Seconds()) }
 
 // attempts returns the attempts, oldest first, and how the job was, which the log may know better than the status.
@@ -133,7 +141,7 @@ func replicaRanAgain(i *Incident, pods []*corev1.Pod, job string) *time.Time {
 func started(pod *corev1.Pod) *time.Time {
 	var first *metav1.Time
 	for i := range pod.Status.ContainerStatuses {
-		at := began(&pod.Status.ContainerStatuses[i])
+		at := startOf(&pod.Status.ContainerStatuses[i])
 		if at != nil && (first == nil || at.Before(first)) {
 			first = at
 		}
@@ -144,7 +152,7 @@ func started(pod *corev1.Pod) *time.Time {
 	return &first.Time
 }
 
-func began(c *corev1.ContainerStatus) *metav1.Time {
+func startOf(c *corev1.ContainerStatus) *metav1.Time {
 	switch {
 	case c.State.Running != nil:
 		return &c.State.Running.StartedAt

@@ -27,12 +27,14 @@ func List(w io.Writer, jobs []v1alpha1.TrainingJob, now time.Time, address func(
 		Made   time.Time
 		Rows   []listRow
 		Legend []State
-	}{Live: live, Made: now, Legend: States}
+	}{Live: live, Made: now}
+	var drawn []path
 	for i := range jobs {
 		row := rowOf(&jobs[i], now)
 		row.Address = template.URL(address(&jobs[i]))
-		list.Rows = append(list.Rows, row)
+		list.Rows, drawn = append(list.Rows, row), append(drawn, row.Paths...)
 	}
+	list.Legend = statesOf(drawn)
 	return pages.ExecuteTemplate(w, "list.tmpl", &list)
 }
 

@@ -80,7 +80,11 @@ func (r *Report) page(live *Live) *page {
 	p := &page{Report: r, Live: live, Tiles: r.tiles(), LostBars: lostBars(r.Lost), Recent: r.Events[:min(len(r.Events), mostEvents)]}
 	if r.Start != nil {
 		p.Chart = newChart(r)
-		p.Legend = p.Chart.states()
+		drawn := p.Chart.Paths
+		for i := range p.Chart.Attempts {
+			drawn = append(drawn, p.Chart.Attempts[i].Paths...)
+		}
+		p.Legend = statesOf(drawn)
 	}
 	p.Shown = r.told()
 	p.More = len(r.Incidents) - len(p.Shown) + int(r.Untold)

@@ -97,6 +97,9 @@ func ofParts(parts []story.Part, lost State) []Segment {
 func paintIncidents(own map[state.Slot][]Segment, common []Segment, v *story.View, incidents []Incident) {
 	for i := range slices.Backward(incidents) {
 		f := &incidents[i]
+		if began(f) == "" {
+			continue
+		}
 		down := Segment{Failed, Interval{From: f.Time.Time, To: f.RestartTime.Time}}
 		if !failure.IsFailure(f.Cause) {
 			down.State = Restarting
@@ -117,7 +120,7 @@ func paintIncidents(own map[state.Slot][]Segment, common []Segment, v *story.Vie
 		if !isOwn {
 			row = common
 		}
-		own[slot] = paint(row, Segment{Failed, Interval{From: f.Time.Time, To: v.Job.Status.CompletionTime.Time}})
+		own[slot] = paint(row, Segment{Failed, Interval{From: story.FailedAt(&v.Job.Status), To: v.Job.Status.CompletionTime.Time}})
 	}
 }
 

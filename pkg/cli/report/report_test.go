@@ -313,12 +313,43 @@ func TestTheTimeThatAJobRanIncludesThePresentRun(t *testing.T) {
 
 // A restart that a user requested is no failure, in its row either.
 func TestARequestedRestartIsNotDrawnAsAFailure(t *testing.T) {
-	i := v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Index: 1, Cause: v1alpha1.CauseRequested, Time: builder.Time(100 * time.Second)},
+	i := v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Index: 1, Pod: "j-worker-1", Cause: v1alpha1.CauseRequested, Time: builder.Time(100 * time.Second)},
 		Scope: v1alpha1.ScopeReplica, RestartTime: builder.Time(130 * time.Second)}
 	job := builder.Job("j", builder.Workers(2), builder.RunsSince(10*time.Second), builder.Incidents(i))
 	page := html(t, &story.View{Job: job, Now: builder.Epoch.Add(1000 * time.Second)}, nil)
 	if strings.Contains(page, `<path class="s-failed"`) || !strings.Contains(page, `<path class="s-restarting" d="M100 `) {
 		t.Error("the requested restart is drawn as something else than a restart")
+	}
+}
+
+// A request for the whole job, and a hang whose rank does not show, began at no replica.
+func TestAnIncidentWithoutAReplicaMarksNone(t *testing.T) {
+	for cause, words := range map[v1alpha1.Cause]string{v1alpha1.CauseRequested: "A user requested a restart", v1alpha1.CauseHang: "stopped making progress"} {
+		i := v1alpha1.Incident{Failure: v1alpha1.Failure{Role: v1alpha1.Worker, Cause: cause, Time: builder.Time(100 * time.Second)},
+			Scope: v1alpha1.ScopeJob, RestartTime: builder.Time(130 * time.Second)}
+		job := builder.Job("j", builder.Workers(2), builder.Attempt(1), builder.RunsSince(200*time.Second), builder.Incidents(i))
+		job.Status.Restarts = 1
+		page := html(t, &story.View{Job: job, Now: builder.Epoch.Add(1000 * time.Second)}, nil)
+		_, replicas, _ := strings.Cut(page, `<section id="replicas">`)
+		if strings.Contains(page, "<u ") || strings.Contains(replicas, `class="s-failed"`) || !strings.Contains(page, `title="incident 1: the whole job"></i>`) || !strings.Contains(page, words) {
+			t.Errorf("%s: a replica is marked, or the incident is not", cause)
+		}
+	}
+}
+
+// The status has whole seconds: the end of a job that fails in the second of its failure shows, too.
+func TestTheEndOfAFailedJobIsDrawn(t *testing.T) {
+	job := builder.Job("j", builder.Workers(1), builder.StartedAt(0), builder.Status(func(s *v1alpha1.TrainingJobStatus) {
+		s.Phase, s.CompletionTime = v1alpha1.PhaseFailed, builder.TimePtr(100*time.Second)
+		s.LastFailure = &v1alpha1.Failure{Role: v1alpha1.Worker, Cause: v1alpha1.CauseFatal, Time: builder.Time(100 * time.Second)}
+	}))
+	var list bytes.Buffer
+	if err := report.List(&list, []v1alpha1.TrainingJob{*job}, builder.Epoch, func(*v1alpha1.TrainingJob) string { return "" }, nil); err != nil {
+		t.Fatal(err)
+	}
+	const end = `<path class="s-failed" d="M990 0h10`
+	if page := html(t, &story.View{Job: job, Now: builder.Epoch.Add(time.Hour)}, nil); strings.Count(page, end) != 2 || !strings.Contains(list.String(), end) {
+		t.Errorf("the end is drawn %d times in the report, want 2, and in the list: %t", strings.Count(page, end), strings.Contains(list.String(), end))
 	}
 }
 
@@ -413,11 +444,14 @@ func TestAnIncidentHasOneMark(t *testing.T) {
 	if n := strings.Count(page.String(), `title="incident 1: worker-0"></i>`); n != 1 {
 		t.Errorf("%d marks above the attempts, want 1", n)
 	}
-	if err := report.List(&list, []v1alpha1.TrainingJob{*job}, builder.Epoch, func(*v1alpha1.TrainingJob) string { return "" }, nil); err != nil {
+	if !strings.Contains(page.String(), "<li><i></i>incident</li><li><u></u>the replica where it began</li>") {
+		t.Error("the report does not explain its triangles and dots")
+	}
+	if err := report.List(&list, []v1alpha1.TrainingJob{*job}, builder.Epoch.Add(10*time.Minute), func(*v1alpha1.TrainingJob) string { return "" }, nil); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(list.String(), "not known</li>") {
-		t.Error("the list does not say what its colours mean")
+	if !strings.Contains(list.String(), "running</li>") || !strings.Contains(list.String(), "<li><i></i>incident</li>") || strings.Contains(list.String(), "waiting for a node") {
+		t.Errorf("the list does not explain its colours and marks, or others: %s", regexp.MustCompile(`<ul class="legend.*`).FindString(list.String()))
 	}
 }
 

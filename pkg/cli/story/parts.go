@@ -128,10 +128,16 @@ func newHistory(v *View, runs []time.Time) *history {
 		h.runs = append(h.runs, since)
 	}
 	slices.SortFunc(h.runs, time.Time.Compare)
-	if f := status.LastFailure; f != nil && status.Phase == v1alpha1.PhaseFailed {
-		h.failed = f.Time.Time
-	}
+	h.failed = FailedAt(status)
 	return h
+}
+
+// FailedAt returns the failure with which the job ended, at least a second before its end, because the status has whole seconds; zero if it did not fail.
+func FailedAt(status *v1alpha1.TrainingJobStatus) time.Time {
+	if status.LastFailure == nil || status.Phase != v1alpha1.PhaseFailed || status.CompletionTime == nil {
+		return time.Time{}
+	}
+	return state.Earliest(status.LastFailure.Time.Time, status.CompletionTime.Add(-time.Second))
 }
 
 // at returns the state from a time until the next one at which something changed.
