@@ -43,7 +43,7 @@ func (t *tool) onJobs(do func(context.Context, *connection, *v1alpha1.TrainingJo
 func (t *tool) suspendCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "suspend NAME...", Args: jobNames(1, mostNames, 0), ValidArgsFunction: t.completeJobs(mostNames),
-		Short:   "Take a job's pods away and keep everything that was counted",
+		Short:   "Stop the pods of a job, and keep the job with its counters",
 		Example: "  kubectl tj suspend mnist",
 		RunE:    t.onJobs(t.setSuspend(true)),
 	}
@@ -52,7 +52,7 @@ func (t *tool) suspendCommand() *cobra.Command {
 func (t *tool) resumeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "resume NAME...", Args: jobNames(1, mostNames, 0), ValidArgsFunction: t.completeJobs(mostNames),
-		Short:   "Start a suspended job again",
+		Short:   "Start the pods of a suspended job again",
 		Example: "  kubectl tj resume mnist",
 		RunE:    t.onJobs(t.setSuspend(false)),
 	}
@@ -145,7 +145,7 @@ func mayScale(job *v1alpha1.TrainingJob, replicas int32) error {
 func (t *tool) deleteCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "delete NAME...", Args: jobNames(1, mostNames, 0), ValidArgsFunction: t.completeJobs(mostNames),
-		Short:   "Delete a job with its pods and its record",
+		Short:   "Delete a job with its pods and its history",
 		Example: "  kubectl tj delete mnist",
 		RunE: t.onJobs(func(ctx context.Context, c *connection, job *v1alpha1.TrainingJob) error {
 			unwanted, err := c.target(ctx, job)

@@ -31,7 +31,7 @@ func (t *tool) convertCommand() *cobra.Command {
 	c := &conversion{}
 	cmd := &cobra.Command{
 		Use: "convert (-f FILE... | --from-cluster KIND/NAME...)", Args: noNames,
-		Short: "Make TrainingJobs of Kubeflow's TFJobs, PyTorchJobs, MPIJobs and others",
+		Short: "Convert Kubeflow's jobs to TrainingJobs: PyTorchJobs, TFJobs, MPIJobs and others",
 		Long: `Convert jobs of Kubeflow's training operator v1 (TFJob, PyTorchJob, JAXJob, XGBoostJob, PaddleJob, MPIJob) and of the
 MPI operator (MPIJob v2beta1) to TrainingJobs. The YAML goes to the output, and the report of changes to the
 terminal. The command creates nothing: use kubectl apply.`,

@@ -35,9 +35,9 @@ var levels = map[string]string{"ok": green, "note": yellow, "bad": red}
 func (t *tool) doctorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "doctor", Args: noNames,
-		Short: "Check that the cluster can run TrainingJobs, and what you may do with them",
-		Long: `Check that the cluster can run TrainingJobs, and what you may do with them in the namespace: the CRD and its version, whether the
-operator is alive and leads, which gang schedulers' APIs there are, which Kubeflow kinds are served, quotas, admission, and your own rights. It changes nothing. Its
+		Short: "Check whether the cluster can run TrainingJobs, and your rights",
+		Long: `Check whether the cluster can run TrainingJobs, and your rights in the namespace: the CRD and its version, whether the
+operator is alive and leads, which gang schedulers' APIs there are, which Kubeflow kinds are served, quotas, and admission. It changes nothing. Its
 exit status is 1 if something keeps jobs from running.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := t.connect()
@@ -145,7 +145,7 @@ func (t *tool) leaders(leases []coordinationv1.Lease) []finding {
 		}
 	}
 	if len(findings) == 0 {
-		findings = []finding{note("No operator has a Lease %s: either none runs, or one runs without --leader-elect. A job without a status shows after 10 s that none runs.", electionLease)}
+		findings = []finding{note("Whether an operator runs is not known: none has the Lease %s. An operator without --leader-elect, such as that of a lab, needs none. To see, submit a job and run doctor again after 10 s.", electionLease)}
 	}
 	return findings
 }
@@ -203,11 +203,11 @@ func (t *tool) checkGangs(_ context.Context, c *connection) []finding {
 			lacks = append(lacks, api.gang)
 		}
 	}
-	findings := []finding{note("No gang scheduler's API is served: jobs cannot use scheduling.gang.")}
+	findings := []finding{note("No gang scheduler is installed: jobs start without gangs, and cannot use scheduling.gang (docs/scheduling.md).")}
 	if len(has) > 0 {
-		findings = []finding{ok("scheduling.gang may be %s.", strings.Join(has, ", "))}
+		findings = []finding{ok("scheduling.gang can be %s.", strings.Join(has, ", "))}
 		if len(lacks) > 0 {
-			findings[0].text += " The cluster lacks the API of " + strings.Join(lacks, ", ") + "."
+			findings[0].text += " Not installed: " + strings.Join(lacks, ", ") + "."
 		}
 	}
 	if c.resources("kueue.x-k8s.io/v1beta1") != nil || c.resources("kueue.x-k8s.io/v1beta2") != nil {

@@ -65,13 +65,14 @@ func (c *connection) needs() []need {
 // checkRights returns which verbs of kubectl tj the caller may use in the namespace.
 func (t *tool) checkRights(ctx context.Context, c *connection) []finding {
 	var findings []finding
+	var allowed []string
 	for _, need := range c.needs() {
 		lacks, err := c.lacks(ctx, need.rights)
 		if err != nil {
 			return append(findings, note("Your rights are not known: %s", explain(err, t.flags)))
 		}
 		if len(lacks) == 0 {
-			findings = append(findings, ok("Rights in namespace %[2]s suffice for: %[1]s.", need.verbs, c.namespace))
+			allowed = append(allowed, need.verbs)
 			continue
 		}
 		report := note
@@ -82,8 +83,14 @@ func (t *tool) checkRights(ctx context.Context, c *connection) []finding {
 		for _, right := range lacks {
 			missing = append(missing, right.String())
 		}
-		findings = append(findings, report("Rights in namespace %[2]s do not suffice for: %[1]s. Missing: %[3]s. Ask for the ClusterRole %[4]s.",
+		findings = append(findings, report("Your rights in namespace %[2]s do not suffice for: %[1]s. Missing: %[3]s. Ask for the ClusterRole %[4]s.",
 			need.verbs, c.namespace, strings.Join(missing, ", "), strings.Join(rights.Roles(lacks), " and ")))
+	}
+	switch {
+	case len(findings) == 0:
+		return []finding{ok("Your rights in namespace %s suffice for all verbs.", c.namespace)}
+	case len(allowed) > 0:
+		findings = append(findings, ok("Your rights in namespace %s suffice for: %s.", c.namespace, strings.Join(allowed, "; ")))
 	}
 	return findings
 }

@@ -119,29 +119,29 @@ func TestDoctor(t *testing.T) {
 		says   []string
 	}{
 		{"all is well", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil)}}, 0,
-			[]string{"ok   The CRD serves trainingjob.dev/v1alpha1.", "ok   The operator in namespace trainingjob-system is alive: operator-1 leads.", "ok   No quota of namespace team-a is used up (0 there).", "suffice for: delete."}},
+			[]string{"ok   The CRD serves trainingjob.dev/v1alpha1.", "ok   The operator in namespace trainingjob-system is alive: operator-1 leads.", "ok   No quota of namespace team-a is used up (0 there).", "suffice for all verbs."}},
 		{"no CRD", clinic{objects: []client.Object{alive, namespace(nil)}}, 1, []string{"bad  The cluster does not serve trainingjob.dev/v1alpha1: install the CRD"}},
 		{"an older CRD", clinic{serves: older, objects: []client.Object{alive, namespace(nil)}}, 1, []string{"bad  The CRD is older than this program"}},
-		{"no operator", clinic{serves: whole(), objects: []client.Object{namespace(nil)}}, 0, []string{"note No operator has a Lease trainingjob-operator"}},
+		{"no operator", clinic{serves: whole(), objects: []client.Object{namespace(nil)}}, 0, []string{"note Whether an operator runs is not known: none has the Lease trainingjob-operator."}},
 		{"an operator that is dead", clinic{serves: whole(), objects: []client.Object{lease("ops", "operator-1", time.Minute), namespace(nil)}}, 1, []string{"bad  The operator in namespace ops is not alive: operator-1 last renewed its Lease 1m0s ago."}},
 		{"an operator that went", clinic{serves: whole(), objects: []client.Object{lease("ops", "", time.Second), namespace(nil)}}, 1, []string{"bad  No operator leads in namespace ops"}},
 		{"a Lease that may not be read", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil)}, on: blind}, 0, []string{"note Whether an operator leads is not known: you may not read its Lease."}},
 		{"a job that nobody looks at", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil), unseen}}, 1, []string{"bad  No operator looks at this namespace: job waits was created 10m0s ago"}},
 		{"a job of ten seconds that nobody looks at", clinic{serves: whole(), objects: []client.Object{namespace(nil), young}}, 1, []string{"bad  No operator looks at this namespace: job young was created 11s ago"}},
-		{"no Lease, and a job with a status", clinic{serves: whole(), objects: []client.Object{namespace(nil), seen}}, 0, []string{"note No operator has a Lease", "ok   An operator has given a status to 1 job of namespace team-a."}},
+		{"no Lease, and a job with a status", clinic{serves: whole(), objects: []client.Object{namespace(nil), seen}}, 0, []string{"note Whether an operator runs is not known", "ok   An operator has given a status to 1 job of namespace team-a."}},
 		{"only the rights on jobs", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil)}, denies: []string{"list pods", "watch pods", "list events", "get pods"}}, 1,
 			[]string{"status, why, report: pods. Missing: list pods, watch pods. Ask for the ClusterRole view.", "logs. Missing: get pods/log. Ask for the ClusterRole view.", "restart. Missing: list pods. Ask for the ClusterRole view."}},
 		{"a job that cannot be decoded", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil)}, skipped: []sieve.Skipped{undecodable}}, 1,
 			[]string{"bad  The operator ignores TrainingJob.trainingjob.dev team-a/odd, which cannot be decoded: port 99999999999. Suspend the job and mend the field"}},
-		{"gangs and queues", clinic{serves: gangs, objects: []client.Object{alive, namespace(nil)}}, 0, []string{"ok   scheduling.gang may be Native. The cluster lacks the API of Volcano, Coscheduling.", "ok   Kueue is there"}},
+		{"gangs and queues", clinic{serves: gangs, objects: []client.Object{alive, namespace(nil)}}, 0, []string{"ok   scheduling.gang can be Native. Not installed: Volcano, Coscheduling.", "ok   Kueue is there"}},
 		{"a quota that is used up", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil), quota}}, 0, []string{"note Quota gpus leaves no more requests.nvidia.com/gpu: 8 of 8 used."}},
 		{"a quota that allows no pod", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil), closed}}, 1, []string{"bad  Quota closed allows no pods: jobs of namespace team-a cannot run. Have its count/pods raised."}},
 		{"admission", clinic{serves: whole(), objects: []client.Object{alive, namespace(map[string]string{"pod-security.kubernetes.io/enforce": "restricted", "istio-injection": "enabled"})}}, 0,
 			[]string{"note Namespace team-a enforces pod security level restricted", "note A service mesh puts a side-car"}},
 		{"no namespace", clinic{serves: whole(), objects: []client.Object{alive}}, 1, []string{"bad  There is no namespace team-a"}},
 		{"few rights", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil)}, denies: []string{"patch trainingjobs", "create trainingjobs"}}, 0,
-			[]string{"note Rights in namespace team-a do not suffice for: restart. Missing: patch trainingjobs.", "note Rights in namespace team-a do not suffice for: submit. Missing: create trainingjobs."}},
-		{"too few rights", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil)}, denies: []string{"watch trainingjobs"}}, 1, []string{"bad  Rights in namespace team-a do not suffice for: list, status, why, timeline, report, ui. Missing: watch trainingjobs."}},
+			[]string{"note Your rights in namespace team-a do not suffice for: restart. Missing: patch trainingjobs.", "note Your rights in namespace team-a do not suffice for: submit. Missing: create trainingjobs."}},
+		{"too few rights", clinic{serves: whole(), objects: []client.Object{alive, namespace(nil)}, denies: []string{"watch trainingjobs"}}, 1, []string{"bad  Your rights in namespace team-a do not suffice for: list, status, why, timeline, report, ui. Missing: watch trainingjobs."}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestDoctorOnKubeflow(t *testing.T) {
 		"no Deployment":                 {clinic: clinic{serves: kinds, objects: served}, says: []string{"ok   An operator serves PyTorchJob of Kubeflow, as jobs of namespace team-a show.", "note Whether an operator serves TFJob is not known"}},
 
 		"no right to stop a queued job": {clinic: clinic{serves: queues, denies: []string{"patch workloads"}}, says: []string{
-			"note Rights in namespace team-a do not suffice for: suspend, resume, why of Kubeflow jobs in a queue of Kueue. Missing: patch workloads.kueue.x-k8s.io. Ask for the ClusterRole kueue-workload-editor-role."}},
+			"note Your rights in namespace team-a do not suffice for: suspend, resume, why of Kubeflow jobs in a queue of Kueue. Missing: patch workloads.kueue.x-k8s.io. Ask for the ClusterRole kueue-workload-editor-role."}},
 		"no queues":          {clinic: clinic{serves: kinds, denies: []string{"patch workloads"}}, not: []string{"workloads"}},
 		"no right to change": {clinic: clinic{serves: kinds, denies: []string{"patch pytorchjobs"}}, says: []string{"Missing: patch pytorchjobs.kubeflow.org. Ask for the ClusterRole kubeflow-training-edit."}},
 	} {

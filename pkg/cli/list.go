@@ -27,7 +27,7 @@ func (t *tool) listCommand() *cobra.Command {
 	o := &listing{}
 	cmd := &cobra.Command{
 		Use: "list [NAME...]", Aliases: []string{"ls", "get"}, Args: jobNames(0, mostNames, 0), ValidArgsFunction: t.completeJobs(mostNames),
-		Short:   "List the jobs of a namespace, or of all",
+		Short:   "List the jobs of a namespace, or of all namespaces",
 		Example: "  kubectl tj list -n team-a\n  kubectl tj list -A -l team=vision -o wide",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			c, err := t.connect()

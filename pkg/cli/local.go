@@ -29,7 +29,7 @@ func (t *tool) runCommand() *cobra.Command {
 	o := &localFlags{}
 	cmd := &cobra.Command{
 		Use:   "run {FILE | [--workers N] -- COMMAND ARGS...}",
-		Short: "Run a job on this machine, without a cluster, and break it",
+		Short: "Run a job on this machine without a cluster, and break it to test its recovery",
 		Long: `Run the TrainingJob of a file on this machine (Linux), without Kubernetes: each replica is a process. The operator's own code decides what
 restarts. Images are not used: the commands must exist here. The exit status is the job's.
 

@@ -30,11 +30,11 @@ func (t *tool) logsCommand() *cobra.Command {
 	o := &logFlags{Request: logs.Request{Tail: -1}}
 	cmd := &cobra.Command{
 		Use: "logs NAME", Aliases: []string{"log"}, Args: jobNames(1, 1, 0), ValidArgsFunction: t.completeJobs(1),
-		Short: "Print the logs of all replicas as one, by time, each line with its rank and attempt",
-		Long: `Print the logs of all replicas as one, by time, each line with its rank and attempt: "3 a1" is rank 3 in attempt 1, "3 a1r2" its
-second replacement there. Jobs with several roles show the replica's name too.
+		Short: "Print the logs of all replicas in one stream, by time",
+		Long: `Print the logs of all replicas in one stream, by time, each line with its rank and attempt: "3 a1" is rank 3 in attempt 1, "3 a1r2" its
+second restart alone there. Jobs with several roles show the replica's name too.
 
-With --follow it waits for pods that are not there yet, goes on through restarts and replacements without losing or repeating a line,
+With --follow it waits for pods that are not there yet, goes on through restarts without losing or repeating a line,
 and ends with the job. Its exit status is then the job's: 0 for success, else what the replica exited with that failed it.`,
 		Example: `  kubectl tj logs mnist --rank 0,last --tail 20
   kubectl tj logs mnist --role Worker --attempt all --since 1h

@@ -24,7 +24,7 @@ func (t *tool) planCommand() *cobra.Command {
 	var files []string
 	cmd := &cobra.Command{
 		Use: "plan {NAME | -f FILE}", Args: jobNames(0, 1, 0), ValidArgsFunction: t.completeJobs(1),
-		Short: "Show what the operator would do with a file, or with a job now",
+		Short: "Show what the operator would do with a file or a job",
 		Long: `Show what the operator would do with the jobs of a file, or next with a job of the cluster. It calls the operator's own function, and
 changes nothing. A file needs no cluster: defaults and checks come from the CRD in this program. With a cluster it sends one pod of each role
 as a dry run too, which shows what quotas, Pod Security, service accounts and webhooks refuse.`,

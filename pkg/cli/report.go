@@ -16,7 +16,7 @@ func (t *tool) reportCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use: "report NAME", Args: jobNames(1, 1, 0), ValidArgsFunction: t.completeJobs(1),
-		Short: "Write the story of a job as one HTML page, or as JSON",
+		Short: "Write the history of a job as an HTML page, or as JSON",
 		Long: `Write the history of a job as one HTML page, without scripts or other files: attempts, the state of each replica over time, the cost
 of each incident, lost time, and the status and Events.
 

@@ -19,7 +19,7 @@ func (t *tool) restartCommand() *cobra.Command {
 	reason := ""
 	cmd := &cobra.Command{
 		Use: "restart NAME [REPLICA]", Args: jobNames(1, 1, 1), ValidArgsFunction: t.completeJobs(1),
-		Short: "Restart a job, or one replica of it, without a charge",
+		Short: "Restart a job or one replica, without using up its restarts",
 		Long: `Restart a job, or one replica of it, such as worker-3.
 
 The command sets the annotation trainingjob.dev/restart. The operator counts a restart of cause Requested, which is no failure. A restart of

@@ -70,7 +70,7 @@ func (t *tool) run(ctx context.Context, args []string) int {
 func (t *tool) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-tj",
-		Short: "See and steer TrainingJobs",
+		Short: "See and change TrainingJobs",
 		Long: `See and steer TrainingJobs: what they do, why they wait, what broke, and every rank's log.
 
 It uses the kubeconfig and context of kubectl, and needs only the rights of the verb.`,
@@ -83,7 +83,7 @@ It uses the kubeconfig and context of kubectl, and needs only the rights of the 
 	root.SetFlagErrorFunc(wrongFlag)
 	t.flags.AddFlags(root.PersistentFlags())
 	t.completeNamespaces(root)
-	root.AddGroup(&cobra.Group{ID: "see", Title: "See:"}, &cobra.Group{ID: "steer", Title: "Steer:"}, &cobra.Group{ID: "check", Title: "Check:"})
+	root.AddGroup(&cobra.Group{ID: "see", Title: "See:"}, &cobra.Group{ID: "steer", Title: "Change:"}, &cobra.Group{ID: "check", Title: "Check:"})
 	for group, verbs := range map[string][]*cobra.Command{
 		"see":   {t.listCommand(), t.statusCommand(), t.whyCommand(), t.timelineCommand(), t.logsCommand(), t.stacksCommand(), t.reportCommand(), t.uiCommand()},
 		"steer": {t.submitCommand(), t.runCommand(), t.suspendCommand(), t.resumeCommand(), t.restartCommand(), t.scaleCommand(), t.deleteCommand()},

@@ -53,7 +53,7 @@ func (t *tool) stacksCommand() *cobra.Command {
 	o := &stackFlags{}
 	cmd := &cobra.Command{
 		Use: "stacks NAME", Args: jobNames(1, 1, 0), ValidArgsFunction: t.completeJobs(1),
-		Short: "Show where each rank is: the ranks grouped by their stacks",
+		Short: "Show where each rank of a job is, by its stack trace",
 		Long: `Show where each rank is: the ranks grouped by their stacks, and the frames of each group.
 
 The ranks serve their stacks with trainingjob.report() on the port that spec.progress.port names. The API server forwards the requests, with

@@ -37,8 +37,8 @@ func (t *tool) statusCommand() *cobra.Command {
 	o := &statusFlags{}
 	cmd := &cobra.Command{
 		Use: "status NAME", Args: jobNames(1, 1, 0), ValidArgsFunction: t.completeJobs(1),
-		Short: "Show how a job and each of its replicas are",
-		Long: `Show how a job and each of its replicas are.
+		Short: "Show the state of a job and of each replica",
+		Long: `Show the state of a job and of each replica.
 
 With --watch it goes on until the job has finished, as a table that stays in its place on a terminal, and elsewhere as a line for
 each change. Its exit status is then the job's: 0 for success.`,

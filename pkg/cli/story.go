@@ -12,7 +12,7 @@ import (
 func (t *tool) whyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "why NAME", Args: jobNames(1, 1, 0), ValidArgsFunction: t.completeJobs(1),
-		Short:   "Explain why a job waits, restarts or has failed, and show the facts and the next step",
+		Short:   "Explain why a job waits, restarts or has failed, and what to do next",
 		Example: "  kubectl tj why mnist",
 		RunE: t.tell(func(ctx context.Context, c *connection, v *story.View) (string, error) {
 			if v.MissesHangs() {
@@ -27,7 +27,7 @@ func (t *tool) whyCommand() *cobra.Command {
 func (t *tool) timelineCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "timeline NAME", Args: jobNames(1, 1, 0), ValidArgsFunction: t.completeJobs(1),
-		Short:   "Draw the attempts of a job as bars, and list its incidents and its lost time",
+		Short:   "Show the attempts, the incidents and the lost time of a job",
 		Example: "  kubectl tj timeline mnist",
 		RunE: t.tell(func(_ context.Context, _ *connection, v *story.View) (string, error) {
 			return story.Timeline(v, t.screen.picture(), t.screen.marks), nil

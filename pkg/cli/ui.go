@@ -30,8 +30,8 @@ func (t *tool) uiCommand() *cobra.Command {
 	o := &uiFlags{}
 	cmd := &cobra.Command{
 		Use: "ui", Args: noNames,
-		Short: "Show the jobs as pages in your browser, which follow what happens",
-		Long: `Show the jobs as pages in your browser, which follow what happens: a list, and the report of each job.
+		Short: "Show all jobs in your browser, live",
+		Long: `Show the jobs in your browser, live: a list, and the report of each job.
 
 It listens on this machine alone and prints an address that has a token in it: who has it sees what you may see. Control-C ends it.`,
 		Example: "  kubectl tj ui\n  kubectl tj ui -A -l team=vision --port 8080",

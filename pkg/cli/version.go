@@ -13,7 +13,7 @@ func (t *tool) versionCommand() *cobra.Command {
 	own := false
 	cmd := &cobra.Command{
 		Use: "version", Args: noNames,
-		Short: "Print the versions of kubectl tj, of the cluster and of its TrainingJobs",
+		Short: "Print the versions of kubectl tj, the cluster and its TrainingJob API",
 		RunE: func(*cobra.Command, []string) error {
 			fmt.Fprintln(t.Out, "kubectl tj:", t.version)
 			if own {
