@@ -145,7 +145,7 @@ func (t *tool) leaders(leases []coordinationv1.Lease) []finding {
 		}
 	}
 	if len(findings) == 0 {
-		findings = []finding{note("Whether an operator runs is not known: none has the Lease %s. An operator without --leader-elect, such as that of a lab, needs none. To see, submit a job and run doctor again after 10 s.", electionLease)}
+		findings = []finding{note("Whether an operator runs is not known: none has the Lease %s. Without --leader-elect, as in a lab, an operator needs none. To see, submit a job and run doctor again after 10 s.", electionLease)}
 	}
 	return findings
 }

@@ -48,6 +48,9 @@ func lineOf(v *View, s *state.Snapshot, r *state.Replica) Line {
 	}
 	if r.State == state.Missing && v.Job.Spec.IsSuspended() {
 		line.State = "Suspended"
+		if v.Job.Status.StartTime != nil { // its next life begins with the resumption
+			line.Starts++
+		}
 	}
 	if r.State == state.Failed && !r.Pod.Deleted.IsZero() && r.Pod.CanRun() {
 		line.State = state.Ending.String()

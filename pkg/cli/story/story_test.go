@@ -218,6 +218,10 @@ func TestStartsAfterASuspension(t *testing.T) {
 	if err != nil || len(lines) != 2 || lines[0].Starts != 2 || lines[1].Starts != 1 {
 		t.Errorf("%v, %+v, want 2 starts of worker-0 and 1 of worker-1, which has no pod yet", err, lines)
 	}
+	lines, err = story.Replicas(view(builder.Job("mnist", builder.Workers(1), builder.StartedAt(0), builder.Suspended())), 32)
+	if err != nil || len(lines) != 1 || lines[0].Starts != 1 {
+		t.Errorf("%v, %+v, want 1 start of a replica that is suspended", err, lines)
+	}
 }
 
 func TestTimeline(t *testing.T) {
