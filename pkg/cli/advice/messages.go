@@ -59,7 +59,7 @@ var ofVolumes = []message{
 	on(`persistentvolumeclaim `+name+` is being deleted`, say("Wait until the claim $found is gone and create it again, or name another one in the template.")),
 	on(`available persistent volumes to bind|non-existent (pv|persistentvolume)`, say("Have a volume provided for the claim."), do(Get, "pv", "The volumes: $do."), do(Describe, "pvc $place", "The claim: $do")),
 	on(`volume node affinity conflict|match PersistentVolume's node affinity|no available volume zone`, say("Let pods run where the volume is."), do(Get, "pv -o wide", "Compare the volume with nodeSelector and affinity of the template: $do."), say("A claim that several nodes share has access mode ReadWriteMany.")),
-	on(`ReadWriteOncePod access mode already in-use|Multi-Attach error`, say("Use a claim with access mode ReadWriteMany, or one claim for each replica, because another pod or node still holds this volume.")),
+	on(`ReadWriteOncePod access mode already in-use|Multi-Attach error`, say("Use a claim with access mode ReadWriteMany, or a claim for each pod (examples/volumes.yaml), because another pod or node still holds this volume.")),
 	on(`exceed max volume count|no available disk`, waitForRoom, say("The nodes hold as many volumes as they can.")),
 	on(`MountVolume.* (secret|configmap) `+name+` not found`, createMissing, say("Or correct volumes in the template.")),
 	on(`(MountVolume|AttachVolume|Unable to attach or mount volumes)`, see("See why the volume does not mount: $do."), do(Describe, "pvc $place", "Its claim: $do."), say("If a volume driver fails, ask an administrator.")),

@@ -59,8 +59,10 @@ func Job(document []byte) (*v1alpha1.TrainingJob, error) {
 		return nil, errors.New("this is no manifest: write a TrainingJob in YAML or JSON, which begins with its apiVersion and kind")
 	}
 	switch kind, version := object["kind"], object["apiVersion"]; {
+	case kind == nil:
+		return nil, fmt.Errorf("%w, and has no kind: write apiVersion: %s, kind: %s", ErrOtherKind, v1alpha1.GroupVersion, v1alpha1.Kind)
 	case kind != v1alpha1.Kind:
-		return nil, fmt.Errorf("%w: it has apiVersion %v and kind %v; write apiVersion: %s, kind: %s", ErrOtherKind, version, kind, v1alpha1.GroupVersion, v1alpha1.Kind)
+		return nil, fmt.Errorf("%w, but a %v of %v", ErrOtherKind, kind, version)
 	case version != v1alpha1.GroupVersion.String():
 		return nil, fmt.Errorf("it has apiVersion %v: write apiVersion: %s", version, v1alpha1.GroupVersion)
 	}

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -92,7 +93,12 @@ func applyExample(file string) *unstructured.Unstructured {
 		Expect(yaml.Unmarshal([]byte(document), &example.Object)).To(Succeed())
 		example.SetNamespace(here.namespace)
 		if example.GetKind() == "PersistentVolumeClaim" {
-			provide(example.GetName())
+			provide(here.namespace, &corev1.ObjectReference{Namespace: here.namespace, Name: example.GetName()})
+		}
+		if strings.Contains(document, "volumeClaimTemplate:") { // which names no class, and so takes any volume
+			for i := range 4 {
+				provide(fmt.Sprintf("%s-%d", here.namespace, i), nil)
+			}
 		}
 		Expect(kube.Create(here.ctx, example, client.FieldValidation("Strict"))).To(Succeed())
 		if example.GetKind() == v1alpha1.Kind {
@@ -103,16 +109,16 @@ func applyExample(file string) *unstructured.Unstructured {
 	return job
 }
 
-// provide makes a volume for a claim of the spec's namespace, as nothing in a lab does by itself.
-func provide(claim string) {
+// provide makes a volume for a claim, or for any if that is nil, as nothing in a lab does by itself.
+func provide(name string, claim *corev1.ObjectReference) {
 	GinkgoHelper()
 	volume := &corev1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: here.namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PersistentVolumeSpec{
 			AccessModes:            []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany, corev1.ReadWriteOnce},
 			Capacity:               corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Ti")},
-			ClaimRef:               &corev1.ObjectReference{Namespace: here.namespace, Name: claim},
-			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/tmp/" + claim}},
+			ClaimRef:               claim,
+			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/tmp/" + name}},
 		},
 	}
 	Expect(kube.Create(here.ctx, volume)).To(Succeed())
