@@ -33,6 +33,8 @@ type Report struct {
 	End   time.Time  `json:"end"`
 	// RunningTimeRatio is the time that the job ran over the time from Start to End, suspensions left out; nil if that is not known.
 	RunningTimeRatio *float64 `json:"runningTimeRatio,omitempty"`
+	// Caveat is what the time of running includes besides training; empty for nothing.
+	Caveat string `json:"caveat,omitempty"`
 
 	Attempts []Attempt `json:"attempts"`
 	// Incidents are the restarts, newest first; Untold is the number of other restarts, which no source describes.
@@ -94,7 +96,7 @@ func Make(v *story.View, lines []journal.Line) Report {
 		Job: job.Name, Namespace: job.Namespace, UID: job.UID, Framework: job.Spec.Framework,
 		Phase: status.Phase, Reason: status.Reason, Message: status.Message, Made: v.Now, End: v.Now,
 		Lost: status.LostSeconds, AvoidedNodes: status.AvoidedNodes, Conditions: status.Conditions,
-		Summary: summary(v), Status: *status.DeepCopy(), Events: eventsOf(v), Suspensions: story.Suspensions(v),
+		Summary: summary(v), Caveat: story.Caveat(v.Job), Status: *status.DeepCopy(), Events: eventsOf(v), Suspensions: story.Suspensions(v),
 	}
 	r.Status.Memory, r.Status.Incidents, r.Status.Conditions = v1alpha1.Memory{}, nil, nil
 	if status.CompletionTime != nil {

@@ -224,6 +224,20 @@ func TestStartsAfterASuspension(t *testing.T) {
 	}
 }
 
+// The pods of an elastic job run on while torchrun's workers meet again.
+func TestTheTimelineOfAnElasticJobShowsWhatRunningIncludes(t *testing.T) {
+	job := builder.Job("mnist", builder.Workers(2), builder.RunsSince(0))
+	job.Spec.Framework = v1alpha1.PyTorch
+	const caveat = "Running includes the time in which the workers of this elastic job meet again"
+	if text := story.Timeline(view(job), 200, story.ASCII); strings.Contains(text, caveat) {
+		t.Errorf("of a job that is not elastic:\n%s", text)
+	}
+	job.Spec.Elastic = &v1alpha1.Elastic{MinReplicas: 1, MaxReplicas: 3}
+	if text := story.Timeline(view(job), 200, story.ASCII); !strings.Contains(text, caveat) {
+		t.Errorf("of an elastic job:\n%s", text)
+	}
+}
+
 func TestTimeline(t *testing.T) {
 	first := incident(failure(v1alpha1.CauseOOM, "OOMKilled", 137, 200*second), v1alpha1.ScopeJob, true, 5*second)
 	lost := incident(inAttempt(1, failure(v1alpha1.CauseInfrastructure, "NodeLost", 0, 300*second)), v1alpha1.ScopeReplica, false, 15*second)

@@ -88,7 +88,20 @@ func Timeline(v *View, width int, marks Marks) string {
 	wrap(b, legend(parts, marks), width)
 	incidents(b, v, width)
 	lost(b, v)
+	if caveat := Caveat(v.Job); caveat != "" {
+		b.WriteString("\n")
+		wrap(b, caveat, width)
+	}
 	return b.String()
+}
+
+// Caveat returns what the time of running includes besides training; empty for nothing. The pods of an elastic PyTorch job run on while its workers
+// meet again, and only the program knows for how long.
+func Caveat(job *v1alpha1.TrainingJob) string {
+	if job.Spec.Elastic == nil || job.Spec.Framework != v1alpha1.PyTorch {
+		return ""
+	}
+	return "Running includes the time in which the workers of this elastic job meet again after a restart or a change of their number."
 }
 
 func head(b *strings.Builder, v *View, spans []Span) {
