@@ -99,7 +99,7 @@ func TestCommandsThatALocalRunSuggests(t *testing.T) {
 		{"its exit looks like the kubelet's", podSpec(`command: [sh, -c, "test $TRAININGJOB_ATTEMPT = 0 && exit 143; exec sleep 1000"]`, ""), "cause Retryable", nil},
 		{"it was killed", podSpec(`command: [sleep, "1000"]`, ""), "exit code 137", []string{"--kill", "worker-1@0s"}},
 		{"a node is lost", podSpec(`command: [sleep, "1000"]`, ""), "avoid node-2", []string{"--lose-node", "node-2@0s"}},
-		{"it hangs", strings.Replace(podSpec(python, ""), "spec:\n", fmt.Sprintf("spec:\n  progress: {port: %d, stallAfterSeconds: 10}\n", freePort(t)), 1), "does not get on", nil},
+		{"it hangs", strings.Replace(podSpec(python, ""), "spec:\n", fmt.Sprintf("spec:\n  progress: {port: %d, stallAfterSeconds: 10}\n", freePort(t)), 1), "makes no progress", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

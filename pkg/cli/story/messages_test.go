@@ -166,7 +166,7 @@ func TestAPageThatIsNotReadIsNoHang(t *testing.T) {
 	job := builder.Job("mnist", builder.Workers(1), builder.StartedAt(0), phase(v1alpha1.PhaseRunning, v1alpha1.ReasonAllReplicasRunning, "All replicas run."))
 	for reason, want := range map[string][2]string{
 		v1alpha1.ReasonProgressUnread: {"mnist runs, and its progress is not known: connection refused.", "Call trainingjob.report() first of all"},
-		"ProgressStalled":             {"mnist runs but does not get on: connection refused.", "See where the ranks wait"},
+		"ProgressStalled":             {"mnist runs but makes no progress: connection refused.", "See where the ranks wait"},
 	} {
 		job.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionProgressing, Status: "False", Reason: reason, Message: "connection refused."}}
 		e, err := story.Why(view(job, worker(job, 0, corev1.PodRunning)))

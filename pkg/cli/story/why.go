@@ -88,7 +88,7 @@ func sentence(v *View) string {
 	case stalled.Reason == v1alpha1.ReasonProgressUnread: // the training may well go on
 		return fmt.Sprintf("%s %s, and its progress is not known: %s", v.Name(), how, stalled.Message)
 	default:
-		return fmt.Sprintf("%s %s but does not get on: %s", v.Name(), how, stalled.Message)
+		return fmt.Sprintf("%s %s but makes no progress: %s", v.Name(), how, stalled.Message)
 	}
 	text := fmt.Sprintf("%s %s (%s)", v.Name(), how, job.Status.Reason)
 	if job.Status.Phase == v1alpha1.PhaseRestarting {

@@ -67,7 +67,7 @@ func run(ctx context.Context, o options) (err error) {
 	if err := errors.Join(play(ctx, l, o), l.result(ctx, o)); err != nil {
 		return err
 	}
-	fmt.Println("\nEverything came out as it should.")
+	fmt.Println("\nAll checks passed: which replicas restarted, their names and ranks, the charges, and how each job ended.")
 	l.stay(ctx, o)
 	return nil
 }

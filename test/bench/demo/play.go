@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -22,6 +23,9 @@ func (s *stage) play(ctx context.Context) error {
 	return nil
 }
 
+// apart is how long after a failure another one is an incident of its own: a parameter server that breaks sooner explains it.
+const apart = 11 * time.Second
+
 // parameterServers: a worker is replaced by itself, a parameter server takes the whole job with it.
 func (s *stage) parameterServers(ctx context.Context) error {
 	a, err := s.submit(ctx, "tensorflow-ps.yaml")
@@ -29,6 +33,11 @@ func (s *stage) parameterServers(ctx context.Context) error {
 		return err
 	}
 	if err := a.breaks(ctx, "worker-1", "137", "worker-1"); err != nil {
+		return err
+	}
+	if err := a.await(ctx, "is over its failure", func(j *v1alpha1.TrainingJob) bool {
+		return time.Since(j.Status.LastFailure.Time.Time) > apart
+	}); err != nil {
 		return err
 	}
 	if err := a.breaks(ctx, "ps-1", "1", "chief-0", "evaluator-0", "ps-0", "ps-1", "worker-0", "worker-1", "worker-2", "worker-3"); err != nil {
