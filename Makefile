@@ -272,7 +272,7 @@ bin/venv-release/ready: sdk/python/requirements-build.txt
 
 .PHONY: try
 try: announce-try bin/kubectl-tj ## train on this machine without Kubernetes (Linux, Python 3): kill a worker, then the parameter server; one minute
-	bin/kubectl-tj run examples/hello-ps/stock-image.yaml --path /app=examples/hello-ps --env STEPS=900 --kill worker-1@4s --kill ps-0@9s
+	bin/kubectl-tj run examples/hello-ps/stock-image.yaml --path /app=examples/hello-ps --env STEPS=900 --kill worker-1@3s --kill ps-0@15s
 	@printf '\n%s\n' 'Next: the same with your own file and other faults (docs/try.md):' \
 	  '  bin/kubectl-tj run job.yaml --kill worker-1@20s --exit ps-0=1@40s --lose-node node-2@60s --report job.html' \
 	  'make demo shows the operator in Kubernetes; docs/quickstart.md runs this file on your cluster.'
