@@ -38,6 +38,15 @@ func jobNames(least, most, rest int) cobra.PositionalArgs {
 	}
 }
 
+// verb returns a verb without flags that takes the names of 1 to most jobs.
+func (t *tool) verb(name, short string, most int, run func(*cobra.Command, []string) error) *cobra.Command {
+	use := name + " NAME"
+	if most > 1 {
+		use += "..."
+	}
+	return &cobra.Command{Use: use, Short: short, Example: "  kubectl tj " + name + " mnist", Args: jobNames(1, most, 0), ValidArgsFunction: t.completeJobs(most), RunE: run}
+}
+
 // folderOf returns the folder of the local run that the verb reads; empty for a cluster.
 func folderOf(cmd *cobra.Command) string {
 	if flag := cmd.Flag("local"); flag != nil {

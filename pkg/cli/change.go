@@ -41,21 +41,11 @@ func (t *tool) onJobs(do func(context.Context, *connection, *v1alpha1.TrainingJo
 }
 
 func (t *tool) suspendCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "suspend NAME...", Args: jobNames(1, mostNames, 0), ValidArgsFunction: t.completeJobs(mostNames),
-		Short:   "Stop the pods of a job, and keep the job with its counters",
-		Example: "  kubectl tj suspend mnist",
-		RunE:    t.onJobs(t.setSuspend(true)),
-	}
+	return t.verb("suspend", "Stop the pods of a job, and keep the job with its counters", mostNames, t.onJobs(t.setSuspend(true)))
 }
 
 func (t *tool) resumeCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "resume NAME...", Args: jobNames(1, mostNames, 0), ValidArgsFunction: t.completeJobs(mostNames),
-		Short:   "Start the pods of a suspended job again",
-		Example: "  kubectl tj resume mnist",
-		RunE:    t.onJobs(t.setSuspend(false)),
-	}
+	return t.verb("resume", "Start the pods of a suspended job again", mostNames, t.onJobs(t.setSuspend(false)))
 }
 
 // setSuspend returns what suspends or resumes a job that has not finished.
@@ -143,26 +133,19 @@ func mayScale(job *v1alpha1.TrainingJob, replicas int32) error {
 }
 
 func (t *tool) deleteCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "delete NAME...", Args: jobNames(1, mostNames, 0), ValidArgsFunction: t.completeJobs(mostNames),
-		Short:   "Delete a job with its pods and its history",
-		Example: "  kubectl tj delete mnist",
-		RunE: t.onJobs(func(ctx context.Context, c *connection, job *v1alpha1.TrainingJob) error {
-			unwanted, err := c.target(ctx, job)
-			if err != nil {
-				return err
-			}
-			uid := unwanted.GetUID()
-			err = c.kube.Delete(ctx, unwanted.Object, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
-			if client.IgnoreNotFound(err) != nil {
-				return err
-			}
-			if apierrors.IsNotFound(err) {
-				fmt.Fprintf(t.Out, "%s/%s is gone already\n", unwanted.word, job.Name)
-				return nil
-			}
-			fmt.Fprintf(t.Out, "%s/%s deleted\n", unwanted.word, job.Name)
-			return nil
-		}),
-	}
+	return t.verb("delete", "Delete a job with its pods and its history", mostNames, t.onJobs(func(ctx context.Context, c *connection, job *v1alpha1.TrainingJob) error {
+		unwanted, err := c.target(ctx, job)
+		if err != nil {
+			return err
+		}
+		uid, did := unwanted.GetUID(), "deleted"
+		err = c.kube.Delete(ctx, unwanted.Object, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		if apierrors.IsNotFound(err) {
+			did, err = "is gone already", nil
+		}
+		if err == nil {
+			fmt.Fprintf(t.Out, "%s/%s %s\n", unwanted.word, job.Name, did)
+		}
+		return err
+	}))
 }

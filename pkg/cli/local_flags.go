@@ -65,14 +65,10 @@ func (o *localFlags) options() (*local.Options, error) {
 		}
 		to.Claims[claim] = folder
 	}
-	for _, text := range o.env {
-		name, value, found := strings.Cut(text, "=")
-		if !found || name == "" {
-			return nil, fmt.Errorf("--env %q: write NAME=VALUE", text)
-		}
-		o.variables = append(o.variables, corev1.EnvVar{Name: name, Value: value})
-	}
 	var err error
+	if o.variables, err = variables(o.env); err != nil {
+		return nil, err
+	}
 	to.Faults, err = o.faults()
 	return to, err
 }

@@ -37,20 +37,22 @@ func (t *tool) report(ctx context.Context, name, output string) error {
 	case output == "html" && t.screen.isTerminal:
 		return fmt.Errorf("the report is a page for a browser: write it to a file, %s > %s.html", advice.Reader{Job: name, Folder: t.local}.Command(advice.Report), plainName(name))
 	}
-	c, job, err := t.find(ctx, name)
+	_, v, err := t.see(ctx, name)
 	if err != nil {
 		return err
 	}
-	v, err := c.view(ctx, t, job)
-	if err != nil {
-		return err
-	}
-	r := report.Make(v, nil)
-	r.Sources = []string{"the status", story.Count(len(v.Pods), "pod"), story.Count(len(v.Events), "Event")}
+	r := reportOf(v)
 	if output == "json" {
 		encoder := json.NewEncoder(t.Out)
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(r)
 	}
 	return r.HTML(t.Out, nil)
+}
+
+// reportOf returns the report of what a connection shows.
+func reportOf(v *story.View) report.Report {
+	r := report.Make(v, nil)
+	r.Sources = []string{"the status", story.Count(len(v.Pods), "pod"), story.Count(len(v.Events), "Event")}
+	return r
 }

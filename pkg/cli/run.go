@@ -71,7 +71,7 @@ func (t *tool) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-tj",
 		Short: "See and change TrainingJobs",
-		Long: `See and steer TrainingJobs: what they do, why they wait, what broke, and every rank's log.
+		Long: `See and change TrainingJobs: what they do, why they wait, what broke, and every rank's log.
 
 It uses the kubeconfig and context of kubectl, and needs only the rights of the verb.`,
 		SilenceUsage:  true,

@@ -170,8 +170,11 @@ func beforeDash(cmd *cobra.Command, args []string) []string {
 	return args
 }
 
+// object is a part of a manifest as a person would write it: the API's own types print empty fields and a status too.
+type object = map[string]any
+
 // job returns the job that the flags describe, without anything that has a default.
-func (o *submission) job(name, command []string) (*slim, error) {
+func (o *submission) job(name, command []string) (object, error) {
 	if len(name) != 1 || o.image == "" {
 		return nil, errors.New("a job needs a name and an image: kubectl tj submit NAME --image IMAGE -- COMMAND, or -f FILE")
 	}
@@ -181,31 +184,31 @@ func (o *submission) job(name, command []string) (*slim, error) {
 	if o.ps < 0 || o.gpus < 0 || o.workers < 0 {
 		return nil, fmt.Errorf("--workers %d, --ps %d, --gpus %d: write numbers from 0", o.workers, o.ps, o.gpus)
 	}
-	container, err := o.container(command)
-	if err != nil {
+	roles := map[v1alpha1.Role]object{}
+	metadata, spec := object{"name": name[0]}, object{"framework": o.framework, "replicaSpecs": roles}
+	var err error
+	if roles[v1alpha1.Worker], err = o.role(o.workers, command, o.gpus); err != nil {
 		return nil, err
 	}
-	job := &slim{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind}
-	job.Metadata.Name, job.Spec.Framework = name[0], o.framework
-	job.Spec.ReplicaSpecs = map[v1alpha1.Role]slimRole{v1alpha1.Worker: roleOf(o.workers, *container, o.gpus)}
 	if o.ps > 0 {
-		job.Spec.ReplicaSpecs[v1alpha1.PS] = roleOf(o.ps, *container, 0)
+		roles[v1alpha1.PS], _ = o.role(o.ps, command, 0) // as the one before
 	}
 	if o.queue != "" {
-		job.Metadata.Labels = map[string]string{v1alpha1.LabelQueue: o.queue}
+		metadata["labels"] = object{v1alpha1.LabelQueue: o.queue}
 	}
 	if o.elastic != "" {
-		job.Spec.Elastic = &v1alpha1.Elastic{}
-		if n, err := fmt.Sscanf(o.elastic, "%d:%d", &job.Spec.Elastic.MinReplicas, &job.Spec.Elastic.MaxReplicas); n != 2 || err != nil {
+		var elastic v1alpha1.Elastic
+		if n, err := fmt.Sscanf(o.elastic, "%d:%d", &elastic.MinReplicas, &elastic.MaxReplicas); n != 2 || err != nil {
 			return nil, fmt.Errorf("--elastic %q: write MIN:MAX, such as 2:8", o.elastic)
 		}
+		spec["elastic"] = elastic
 	}
-	return job, nil
+	return object{"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.Kind, "metadata": metadata, "spec": spec}, nil
 }
 
-// container returns the container that every replica runs.
-func (o *submission) container(command []string) (*slimContainer, error) {
-	c := &slimContainer{Name: "main", Image: o.image, Command: command, limits: map[corev1.ResourceName]string{}}
+// role returns a role whose replicas run the command, each with so many GPUs.
+func (o *submission) role(replicas int32, command []string, gpus int64) (object, error) {
+	limits := map[corev1.ResourceName]string{}
 	for name, amount := range map[corev1.ResourceName]string{corev1.ResourceCPU: o.cpu, corev1.ResourceMemory: o.memory} {
 		if amount == "" {
 			continue
@@ -213,16 +216,39 @@ func (o *submission) container(command []string) (*slimContainer, error) {
 		if _, err := resource.ParseQuantity(amount); err != nil {
 			return nil, fmt.Errorf("--%s %q: write an amount such as 4, 500m or 16Gi", name, amount)
 		}
-		c.limits[name] = amount
+		limits[name] = amount
 	}
-	for _, pair := range o.env {
+	if gpus > 0 {
+		limits["nvidia.com/gpu"] = fmt.Sprint(gpus)
+	}
+	env, err := variables(o.env)
+	if err != nil {
+		return nil, err
+	}
+	container := object{"name": "main", "image": o.image}
+	if len(command) > 0 {
+		container["command"] = command
+	}
+	if len(env) > 0 {
+		container["env"] = env
+	}
+	if len(limits) > 0 {
+		container["resources"] = object{"limits": limits}
+	}
+	return object{"replicas": replicas, "template": object{"spec": object{"containers": []object{container}}}}, nil
+}
+
+// variables returns what --env contains.
+func variables(pairs []string) ([]corev1.EnvVar, error) {
+	var list []corev1.EnvVar
+	for _, pair := range pairs {
 		name, value, found := strings.Cut(pair, "=")
 		if !found || name == "" {
 			return nil, fmt.Errorf("--env %q: write NAME=VALUE", pair)
 		}
-		c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: value})
+		list = append(list, corev1.EnvVar{Name: name, Value: value})
 	}
-	return c, nil
+	return list, nil
 }
 
 // submit creates a job. The cluster's own words say what is wrong with it.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/report"
-	"github.com/trainingjob/operator/pkg/cli/story"
 	"github.com/trainingjob/operator/pkg/cli/web"
 )
 
@@ -125,9 +124,7 @@ func (w *watchedJobs) Report(ctx context.Context, namespace, name string) (repor
 	if err != nil {
 		return report.Report{}, err
 	}
-	r := report.Make(v, nil)
-	r.Sources = []string{"the status", story.Count(len(v.Pods), "pod"), story.Count(len(v.Events), "Event")}
-	return r, nil
+	return reportOf(v), nil
 }
 
 // Explain returns an error as a sentence.

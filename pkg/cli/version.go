@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,22 +27,11 @@ func (t *tool) versionCommand() *cobra.Command {
 				return err
 			}
 			fmt.Fprintln(t.Out, "Kubernetes:", server.GitVersion)
-			groups, err := c.discovery.ServerGroups()
-			if err != nil {
-				return err
+			served := v1alpha1.GroupVersion.String()
+			if c.resources(served) == nil {
+				served = "not installed"
 			}
-			var versions []string
-			for i := range groups.Groups {
-				if groups.Groups[i].Name == v1alpha1.Group {
-					for _, v := range groups.Groups[i].Versions {
-						versions = append(versions, v.GroupVersion)
-					}
-				}
-			}
-			if len(versions) == 0 {
-				versions = []string{"not installed"}
-			}
-			fmt.Fprintln(t.Out, "TrainingJob:", strings.Join(versions, ", "))
+			fmt.Fprintln(t.Out, "TrainingJob:", served)
 			return nil
 		},
 	}
