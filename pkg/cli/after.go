@@ -17,17 +17,14 @@ func behind(documents [][]byte, latest int32) ([][]byte, error) {
 	}
 	annotated := make([][]byte, 0, len(documents))
 	for _, document := range documents {
-		job := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(document, &job.Object); err != nil {
+		job := object{}
+		if err := yaml.Unmarshal(document, &job); err != nil {
 			return nil, err
 		}
-		annotations := job.GetAnnotations()
-		if annotations == nil {
-			annotations = map[string]string{}
+		if err := unstructured.SetNestedField(job, strconv.Itoa(int(latest)+1), "metadata", "annotations", v1alpha1.AnnotationFirstAttempt); err != nil {
+			return nil, err
 		}
-		annotations[v1alpha1.AnnotationFirstAttempt] = strconv.Itoa(int(latest) + 1)
-		job.SetAnnotations(annotations)
-		text, err := yaml.Marshal(job.Object)
+		text, err := yaml.Marshal(job)
 		if err != nil {
 			return nil, err
 		}

@@ -155,10 +155,12 @@ func (c *connection) jobs(ctx context.Context, namespace, selector string) ([]v1
 	if err := c.kube.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selected}); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(list.Items, func(a, b v1alpha1.TrainingJob) int {
-		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
-	})
+	slices.SortFunc(list.Items, byName)
 	return list.Items, nil
+}
+
+func byName(a, b v1alpha1.TrainingJob) int {
+	return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
 }
 
 // pods returns the pods of a job, of every life.

@@ -52,11 +52,8 @@ func screenOf(w io.Writer) screen {
 		return plainWidth
 	}
 	s.height = func() int {
-		_, height, err := term.GetSize(int(file.Fd()))
-		if err != nil {
-			return 0
-		}
-		return height
+		_, height, _ := term.GetSize(int(file.Fd())) // less than 0 on an error
+		return max(height, 0)
 	}
 	return s
 }

@@ -29,12 +29,10 @@ func (c *connection) servedJob(ctx context.Context, kind convert.Kind, name stri
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, c.unserved(ctx, kind, name, nil)
-	case err != nil:
-		return nil, err
-	case !serves(job, kind):
+	case err == nil && !serves(job, kind):
 		return nil, c.unserved(ctx, kind, name, job)
 	}
-	return job, nil
+	return job, err
 }
 
 // serves reports whether the TrainingJob serves a Kubeflow job of that kind.

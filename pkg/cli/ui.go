@@ -7,7 +7,6 @@ import (
 	"net"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
@@ -107,9 +106,7 @@ func (w *watchedJobs) List() ([]v1alpha1.TrainingJob, <-chan struct{}) {
 			jobs = append(jobs, *job)
 		}
 	}
-	slices.SortFunc(jobs, func(a, b v1alpha1.TrainingJob) int {
-		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
-	})
+	slices.SortFunc(jobs, byName)
 	return jobs, changed
 }
 

@@ -59,17 +59,14 @@ func (r *Replicas) Name() string {
 // replicas returns how each replica was.
 func replicas(v *story.View, r *Report) []Replicas {
 	common := ofParts(r.parts, Restarting) // until a failure is shown at its replica, all wait for the restart
-	own := map[state.Slot][]Segment{}
-	paintIncidents(own, common, v, r.Incidents)
-	paintPods(own, common, v, r)
+	rows := &picture{common: common, own: map[state.Slot][]Segment{}}
+	rows.paintIncidents(v, r.Incidents)
+	rows.paintPods(v, r)
 	var list []Replicas
 	rank := 0
 	for _, role := range v.Job.Spec.Roles() {
 		for i := range int(v.Job.Spec.Replicas(role)) {
-			segments, isOwn := own[state.Slot{Role: role, Index: i}]
-			if !isOwn {
-				segments = common
-			}
+			segments := rows.of(state.Slot{Role: role, Index: i})
 			if n := len(list) - 1; n >= 0 && list[n].Role == role && slices.Equal(list[n].Segments, segments) {
 				list[n].Last = i
 			} else {
@@ -79,6 +76,19 @@ func replicas(v *story.View, r *Report) []Replicas {
 		}
 	}
 	return list
+}
+
+// picture has the rows of replicas: their own, or the common one.
+type picture struct {
+	common []Segment
+	own    map[state.Slot][]Segment
+}
+
+func (p *picture) of(slot state.Slot) []Segment {
+	if row, isOwn := p.own[slot]; isOwn {
+		return row
+	}
+	return p.common
 }
 
 // ofParts returns the parts of the job as segments; lost is how time is drawn that a failure cost before the decision to restart.
@@ -94,7 +104,7 @@ func ofParts(parts []story.Part, lost State) []Segment {
 }
 
 // paintIncidents shows, on the row of the failed replica, the time from its failure until its next life.
-func paintIncidents(own map[state.Slot][]Segment, common []Segment, v *story.View, incidents []Incident) {
+func (p *picture) paintIncidents(v *story.View, incidents []Incident) {
 	for i := range slices.Backward(incidents) {
 		f := &incidents[i]
 		if began(f) == "" {
@@ -108,40 +118,29 @@ func paintIncidents(own map[state.Slot][]Segment, common []Segment, v *story.Vie
 			down.To = down.From.Add(time.Second) // the status has whole seconds
 		}
 		slot := failure.SlotOf(&f.Failure)
-		row, isOwn := own[slot]
-		if !isOwn {
-			row = common
-		}
-		own[slot] = paint(row, down)
+		p.own[slot] = paint(p.of(slot), down)
 	}
 	if f := v.Job.Status.LastFailure; f != nil && v.Job.Status.Phase == v1alpha1.PhaseFailed {
 		slot := failure.SlotOf(f)
-		row, isOwn := own[slot]
-		if !isOwn {
-			row = common
-		}
-		own[slot] = paint(row, Segment{Failed, Interval{From: story.FailedAt(&v.Job.Status), To: v.Job.Status.CompletionTime.Time}})
+		p.own[slot] = paint(p.of(slot), Segment{Failed, Interval{From: story.FailedAt(&v.Job.Status), To: v.Job.Status.CompletionTime.Time}})
 	}
 }
 
 // paintPods shows what the pods say that are there, earlier lives first.
-func paintPods(own map[state.Slot][]Segment, common []Segment, v *story.View, r *Report) {
+func (p *picture) paintPods(v *story.View, r *Report) {
 	var lives []life
 	for i := range v.Pods {
-		if p, ok := state.PodOf(v.Job.Name, &v.Pods[i]); ok {
-			lives = append(lives, life{&v.Pods[i], p})
+		if is, ok := state.PodOf(v.Job.Name, &v.Pods[i]); ok {
+			lives = append(lives, life{&v.Pods[i], is})
 		}
 	}
 	slices.SortStableFunc(lives, func(a, b life) int { return a.is.Life.Compare(b.is.Life) })
 	for _, l := range lives {
-		row, isOwn := own[l.is.Slot]
-		if !isOwn {
-			row = common
-		}
+		row := p.of(l.is.Slot)
 		for _, s := range l.segments(r) {
 			row = paint(row, s)
 		}
-		own[l.is.Slot] = tidy(row)
+		p.own[l.is.Slot] = tidy(row)
 	}
 }
 

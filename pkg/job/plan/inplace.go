@@ -30,10 +30,7 @@ type inPlace struct {
 func restartInPlace(s *state.Snapshot) inPlace {
 	plan := inPlace{kept: map[types.UID]bool{}}
 	var able []*state.Pod
-	// If no pod ran when the restart was decided, or not all could stay in their domain, the attempt has its own group. Pods that
-	// started since belong to the old one.
-	keepsGroup := !s.IsGang() && !state.RequiresDomain(&s.Job.Spec) || s.Job.Status.Memory.GroupAttempt != nil
-	keeps := state.KeepsPods(s.Job) && keepsGroup
+	keeps := policy.KeepsPods(s)
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		switch {

@@ -286,19 +286,21 @@ func TestTheEventOfAReplicaThatRestartsAloneNamesItsPod(t *testing.T) {
 	})
 	cases := []struct {
 		name, gate string
+		gang       v1alpha1.Gang
 		options    []builder.JobOption
 		words      string
 		step       string
 	}{
-		{"it waits behind its gate", "../closed", nil, "only this replica restarts in its pod, restart 1 of 10.", "restart j-worker-1 in place"},
-		{"its gate is open", "open", nil, "only this replica is replaced, restart 1 of 10.", "end j-worker-1"},
-		{"its node has failed before", "../closed", []builder.JobOption{failedBefore}, "only this replica is replaced, restart 1 of 10.", "end j-worker-1"},
+		{"it waits behind its gate", "../closed", "", nil, "only this replica restarts in its pod, restart 1 of 10.", "restart j-worker-1 in place"},
+		{"its gate is open", "open", "", nil, "only this replica is replaced, restart 1 of 10.", "end j-worker-1"},
+		{"its gang has a group of its own for new pods", "../closed", v1alpha1.GangNative, nil, "only this replica is replaced, restart 1 of 10.", "end j-worker-1"},
+		{"its node has failed before", "../closed", "", []builder.JobOption{failedBefore}, "only this replica is replaced, restart 1 of 10.", "end j-worker-1"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			options := append([]builder.JobOption{builder.Attempt(0), builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = v1alpha1.RestartInPlace }), builder.Workers(2),
 				builder.StartedAt(0), began(v1alpha1.RestartInPlace)}, c.options...)
-			pods := seen(restartable(0, "", "a", gated("../closed")), restartable(1, "", "b", gated(c.gate), exited(1, "")))
+			pods := seen(func(s *state.Observed) { s.Gang.Scheduler = c.gang }, restartable(0, "", "a", gated("../closed")), restartable(1, "", "b", gated(c.gate), exited(1, "")))
 			s := builder.Snapshot(builder.Job("j", options...), append(pods, builder.Now(20*second))...)
 			events := plan.Make(s).Events
 			if want := "worker-1 on node-worker-1 exited with code 1 (Error): " + c.words; len(events) == 0 || events[0].Message != want {

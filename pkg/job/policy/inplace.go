@@ -14,7 +14,7 @@ import (
 // restartsHow completes "this replica ...", of one that restarts without the whole job: it keeps a pod that waits behind its gate, unless the
 // incident gives cause for another pod or node.
 func restartsHow(s *state.Snapshot, restart *failure.Restart) string {
-	if r := s.Replica(failure.SlotOf(&restart.Failure)); r != nil && r.Pod != nil && r.Pod.IsKept() && state.KeepsPods(s.Job) {
+	if r := s.Replica(failure.SlotOf(&restart.Failure)); r != nil && r.Pod != nil && r.Pod.IsKept() && KeepsPods(s) {
 		incidents := append([]v1alpha1.Incident{restart.Incident}, s.Job.Status.Incidents...)
 		_, avoided := nodes.Blamed(s, incidents[:1], nil)
 		if CanRestart(s, r.Pod, incidents) && !nodes.List(avoided).Now(r.Pod.Node) {
@@ -22,6 +22,13 @@ func restartsHow(s *state.Snapshot, restart *failure.Restart) string {
 		}
 	}
 	return "is replaced"
+}
+
+// KeepsPods reports whether pods of the present attempt may restart in place. If no pod ran when the restart was decided, or not all could stay in their
+// domain, the attempt has its own group. Pods that started since belong to the old one.
+func KeepsPods(s *state.Snapshot) bool {
+	keepsGroup := !s.IsGang() && !state.RequiresDomain(&s.Job.Spec) || s.Job.Status.Memory.GroupAttempt != nil
+	return state.KeepsPods(s.Job) && keepsGroup
 }
 
 // CanRestart reports whether the pod can restart in place after these incidents, newest first. Its replica must continue, the pod must not be
