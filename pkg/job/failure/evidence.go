@@ -127,13 +127,17 @@ func lateFailure(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) *
 	isExit := IsOfProgram(&late.Failure) || late.RuleMade
 	isAlone := wentAlone(s, incident, &late)
 	late.Scope = incident.Scope
-	isForgotten := ReasonOf(late.Reason).IsForgotten
-	isKnown := p.Name == incident.Pod && incident.ExitCode != nil && (isExit || isForgotten) // whatever the kubelet has lost since
-	isUnknown := late.Reason == v1alpha1.ReasonDeleted || wasToldToEnd(p) && isForgotten     // what it did before is unknown
-	if isKnown || isUnknown || isAlone || beganLater(incident, late.Reason, p) || isExit && !endedItself(incident, &late, p) {
+	if isNoNews(incident, &late, p) || isAlone || beganLater(incident, late.Reason, p) || isExit && !endedItself(incident, &late, p) {
 		return nil
 	}
 	return &late
+}
+
+// isNoNews reports whether the incident knows the end, whatever the kubelet has lost since, or whether what the pod did before is unknown.
+func isNoNews(incident *v1alpha1.Incident, late *Restart, p *state.Pod) bool {
+	isForgotten := ReasonOf(late.Reason).IsForgotten
+	isKnown := p.Name == incident.Pod && incident.ExitCode != nil && (IsOfProgram(&late.Failure) || late.RuleMade || isForgotten)
+	return isKnown || late.Reason == v1alpha1.ReasonDeleted || wasToldToEnd(p) && isForgotten
 }
 
 // beganLater reports whether the pod was drained or preempted after the restart. The condition of a lost node or device comes late.
