@@ -147,8 +147,8 @@ type Rendezvous struct {
 	// +kubebuilder:validation:Enum=c10d;etcd;etcd-v2
 	// +optional
 	Backend string `json:"backend,omitempty"`
-	// endpoint is host:port of a store outside the job. Default, c10d only: the job's leader; then a worker is replaced alone unless it
-	// is the leader. With an endpoint every worker is replaced alone.
+	// endpoint is host:port of a store outside the job. Default, c10d only: the job's leader; then a worker restarts alone unless it
+	// is the leader. With an endpoint every worker restarts alone.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Endpoint string `json:"endpoint,omitempty"`

@@ -33,7 +33,7 @@ type TrainingJobStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Attempt int32 `json:"attempt"`
-	// restarts is the number of restarts so far: each whole-job or whole-role restart and each replaced replica counts one.
+	// restarts is the number of restarts so far: each restart of the job, of a role, or of a replica alone counts one.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Restarts int32 `json:"restarts"`

@@ -38,8 +38,8 @@ class Rendezvous(TypedDict, total=False):
     """conf are further key=value settings of the backend: "timeout=900"."""
 
     endpoint: str
-    """endpoint is host:port of a store outside the job. Default, c10d only: the job's leader; then a worker is
-    replaced alone unless it is the leader. With an endpoint every worker is replaced alone."""
+    """endpoint is host:port of a store outside the job. Default, c10d only: the job's leader; then a worker
+    restarts alone unless it is the leader. With an endpoint every worker restarts alone."""
 
 
 class ElasticRequired(TypedDict):
@@ -757,8 +757,8 @@ class TrainingJobStatus(TypedDict, total=False):
     """replicas is the number of replicas that the job should have, in all roles."""
 
     restarts: int
-    """restarts is the number of restarts so far: each whole-job or whole-role restart and each replaced replica
-    counts one."""
+    """restarts is the number of restarts so far: each restart of the job, of a role, or of a replica alone counts
+    one."""
 
     runningSeconds: int
     """runningSeconds is how long the job ran, in all its attempts, without the present run."""
