@@ -22,9 +22,9 @@ type Amendment struct {
 }
 
 // explanation returns a sentence with what explains the incident, and whether its charge is refunded. besides is a clause with further
-// evidence.
+// evidence, and what that does.
 func explanation(was, is *v1alpha1.Incident, besides string) string {
-	text := fmt.Sprintf("%s%s: this explains the restart of %s.", Describe(&is.Failure), besides, is.RestartTime.UTC().Format("15:04:05 UTC"))
+	text := fmt.Sprintf("%s%s explains the restart of %s.", Describe(&is.Failure), besides, is.RestartTime.UTC().Format("15:04:05 UTC"))
 	if was.Charged && !is.Charged {
 		text += " It is no longer charged."
 	}
@@ -39,17 +39,17 @@ func Explain(s *state.Snapshot, begun []Restart) []Amendment {
 	for _, was := range s.Job.Status.Incidents {
 		is := was
 		is.Explained = true
-		ruleMade, besides := false, ""
+		ruleMade, besides := false, ": this"
 		first, cause := evidence(s, &was), causedBy(s, &was, begun)
 		switch node, isUnhealthy := becameUnhealthy(s, &was); {
 		case first != nil && !IsFatal(*first):
 			is.Failure, is.Charged, ruleMade = first.Failure, was.Charged && first.Charged, first.RuleMade
 		case cause != nil:
 			is.Charged = false
-			besides = fmt.Sprintf(", as part of the incident of %s", SlotOf(&cause.Failure))
+			besides = fmt.Sprintf(" about when %s broke: that", SlotOf(&cause.Failure))
 		case first == nil && isUnhealthy:
 			is.Charged = false
-			besides = fmt.Sprintf(", and %s is unhealthy (%s)", node.Name, state.Quote(node.Unhealthy.Message))
+			besides = fmt.Sprintf(", and %s is unhealthy (%s): this", node.Name, state.Quote(node.Unhealthy.Message))
 		default:
 			continue
 		}

@@ -357,7 +357,7 @@ func TestAParameterServerExplainsItsWorkersFailures(t *testing.T) {
 				t.Errorf("explained (-want +got):\n%s", diff)
 			}
 			for _, a := range failure.Explain(s, []failure.Restart{c.order}) {
-				want := "worker-0 on node-worker-0 exited with code 1 (Error), as part of the incident of ps-0: this explains the restart of 12:00:32 UTC. It is no longer charged."
+				want := "worker-0 on node-worker-0 exited with code 1 (Error) about when ps-0 broke: that explains the restart of 12:00:32 UTC. It is no longer charged."
 				if a.Message != want {
 					t.Errorf("message %q, want %q", a.Message, want)
 				}
