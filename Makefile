@@ -212,7 +212,10 @@ bin/kueue: $(wildcard test/others/schedulers/kueue/*)
 versions: $(VERSIONS:%=bin/versions/%/kube-apiserver) ## build the control planes of the other versions of Kubernetes that make test-versions runs
 
 bin/versions/%/kube-apiserver: test/api/versions/%/go.mod
-	@.ci/build-version $*
+	@.ci/build-version $* kube-scheduler kube-controller-manager kube-apiserver
+
+bin/versions/%/kubelet: test/api/versions/%/go.mod
+	@.ci/build-version $* kubelet
 
 .PHONY: peers
 peers: $(PEERS:%=bin/peers/%) bin/volcano ## build the controllers by others that make bench-peers measures
@@ -395,8 +398,8 @@ test-multikueue: bin/lab bin/operator bin/kubectl-tj bin/kueue bin/kueue-adapter
 	.ci/test-multikueue
 
 .PHONY: test-nodes
-test-nodes: bin/lab bin/operator bin/kubectl-tj real ## test real nodes, that fake nodes report the same, and the operator on them (root, on Debian or Ubuntu)
-	.ci/test-nodes $(INCIDENTS) $(NODES_ARGS)
+test-nodes: bin/lab bin/operator bin/kubectl-tj real $(KUBELET:%=bin/versions/%/kubelet) ## test real nodes, that fake nodes report the same, and the operator on them, KUBELET=1.35 with kubelets of that version (root, on Debian or Ubuntu)
+	KUBELET=$(KUBELET:%=bin/versions/%/kubelet) .ci/test-nodes $(INCIDENTS) $(NODES_ARGS)
 
 .PHONY: test-storm
 test-storm: bin/lab bin/operator real ## restart jobs in place RESTARTS times on real nodes, with faults in between, OPERATOR_ARGS for the operator (root, on Debian or Ubuntu)

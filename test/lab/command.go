@@ -71,6 +71,7 @@ fails, everything that was started is ended again.`,
 	flags.StringArrayVar(&options.OperatorArgs, "operator-args", nil, "one further argument for the operator (may be repeated)")
 	flags.StringVar(&options.ControlPlane, "control-plane", "",
 		"folder with kube-apiserver, kube-controller-manager and kube-scheduler of another version of Kubernetes; needs --without-native-gangs")
+	flags.StringVar(&options.Kubelet, "kubelet", "", "kubelet of another version of Kubernetes for the real nodes: make bin/versions/1.35/kubelet")
 	flags.BoolVar(&options.WithoutNativeGangs, "without-native-gangs", false, "leave Kubernetes' own gangs off, as a cluster does by default")
 	flags.DurationVar(&options.NodeMonitorGracePeriod, "node-monitor-grace-period", 0,
 		"how long a node may be silent before it counts as lost; 0 means Kubernetes' own, 50s")

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,8 @@ type Real struct {
 	Nodes int `json:"nodes"`
 	// GPUs is how many each has, which no device stands for.
 	GPUs int `json:"gpus,omitempty"`
+	// Kubelet is the program of their kubelets, if it is of another version than this binary's.
+	Kubelet string `json:"kubelet,omitempty"`
 	// HardwareAddr is that of the lab's bridge: it says which one is ours.
 	HardwareAddr string `json:"hardwareAddr"`
 	// Block has the lab's addresses.
@@ -50,6 +53,12 @@ func beside(name string) (string, error) {
 func (o Options) checkReal() error {
 	if o.Real < 0 || o.Real > network.MaxNodes || o.RealGPUs < 0 {
 		return fmt.Errorf("--real %d with --real-gpus %d: there can be 0 to %d real nodes, with 0 GPUs or more", o.Real, o.RealGPUs, network.MaxNodes)
+	}
+	if o.Kubelet != "" && o.Real == 0 {
+		return errors.New("--kubelet is for real nodes: fake ones have none (add --real 2)")
+	}
+	if _, err := os.Stat(o.Kubelet); o.Kubelet != "" && err != nil {
+		return fmt.Errorf("looking for the program of --kubelet (make bin/versions/1.35/kubelet builds one): %w", err)
 	}
 	if o.Real == 0 {
 		if len(o.Images) > 0 {
@@ -111,8 +120,12 @@ func (l *lab) prepareReal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.say("real nodes run kubelet 1.37.1 and the packages %s", versions)
-	l.state.Real = &Real{Nodes: l.Real, GPUs: l.RealGPUs, HardwareAddr: network.NewHardwareAddr()}
+	kubelet, err := absolute(l.Kubelet)
+	if err != nil {
+		return err
+	}
+	l.say("real nodes run %s and the packages %s", cmp.Or(kubelet, "kubelet 1.37.1"), versions)
+	l.state.Real = &Real{Nodes: l.Real, GPUs: l.RealGPUs, Kubelet: kubelet, HardwareAddr: network.NewHardwareAddr()}
 	if err := l.dir.writeState(l.state); err != nil {
 		return err
 	}
@@ -156,6 +169,7 @@ func (d Dir) realNode(i int, state State) (realnode.Node, error) {
 		Cgroup:       state.Real.cgroup(i),
 		Packages:     packages.Root(),
 		Lab:          self,
+		Kubelet:      state.Real.Kubelet,
 		Shared:       d.file("shared"),
 		LeaseSeconds: leaseSeconds(state.NodeMonitorGracePeriod),
 		BootID:       string(uuid.NewUUID()),

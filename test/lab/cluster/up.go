@@ -44,6 +44,8 @@ type Options struct {
 	// ControlPlane is a folder with kube-apiserver, kube-controller-manager and kube-scheduler of another version of Kubernetes; empty for
 	// those that this binary is.
 	ControlPlane string
+	// Kubelet is the program of a kubelet of another version, for the real nodes; empty for this binary's.
+	Kubelet string
 	// WithoutNativeGangs leaves Kubernetes' own gangs off, as they are by default.
 	WithoutNativeGangs bool
 	// NodeMonitorGracePeriod is how long a silent node stays Ready; 0 for Kubernetes' own.

@@ -41,6 +41,7 @@ func (n Node) writeConfiguration(credentials Credentials) error {
 		"etc/passwd":                 []byte("root:x:0:0:root:/root:/bin/sh\n"),
 		"etc/group":                  []byte("root:x:0:\n"),
 		"opt/lab/lab":                nil,
+		"opt/lab/kubelet":            nil,
 	}
 	for name, path := range map[string]string{
 		"kubelet.yaml": "etc/kubernetes/kubelet.yaml", "containerd.toml": "etc/containerd.toml", "cni.conflist": "etc/cni/net.d/10-lab.conflist",

@@ -56,7 +56,7 @@ func (n Node) daemons() []*daemon {
 			ready: awaitContainerd,
 		},
 		{
-			name: "kubelet", path: "/opt/lab/lab", args: []string{
+			name: "kubelet", path: "/opt/lab/kubelet", args: []string{
 				"--config=/etc/kubernetes/kubelet.yaml", "--kubeconfig=/etc/kubernetes/kubeconfig", "--root-dir=/var/lib/kubelet",
 				"--hostname-override=" + n.Name, "--node-ip=" + n.Block.Node(n.Index).String(), "--node-labels=" + RealLabel + "=true", "--v=2",
 			},

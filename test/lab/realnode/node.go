@@ -10,7 +10,7 @@
 //	/usr (read only), /dev              /usr, /dev
 //	the lab's folder shared             /shared      the same in all nodes
 //	the unpacked Debian packages        /opt/node
-//	this program                        /opt/lab/lab
+//	this program, or another kubelet    /opt/lab/lab, /opt/lab/kubelet
 //	cgroup /NAME in every hierarchy     the same     /NAME/system for kubelet and containerd, below /NAME/kubepods the pods
 //
 // Decisions:
@@ -49,6 +49,8 @@ type Node struct {
 	// Packages is the folder with the unpacked Debian packages, Lab the file of this program.
 	Packages string `json:"packages"`
 	Lab      string `json:"lab"`
+	// Kubelet is the file of a kubelet of another version of Kubernetes; empty for the one in Lab.
+	Kubelet string `json:"kubelet,omitempty"`
 	// Shared is a folder that all nodes of the lab have as /shared, as they would have a file server's.
 	Shared string `json:"shared"`
 	// LeaseSeconds is how long the node's lease lasts.

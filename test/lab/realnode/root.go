@@ -1,6 +1,7 @@
 package realnode
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -67,6 +68,7 @@ func (n Node) mounts() []mount {
 		{n.Packages, "opt/node", "", all},
 		{n.Shared, "shared", "", unix.MS_BIND},
 		{n.Lab, "opt/lab/lab", "", unix.MS_BIND},
+		{cmp.Or(n.Kubelet, n.Lab), "opt/lab/kubelet", "", unix.MS_BIND},
 		{"/dev", "dev", "", all},
 		{"proc", "proc", "proc", 0},
 		{"sysfs", "sys", "sysfs", 0},
