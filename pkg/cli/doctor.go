@@ -37,7 +37,7 @@ func (t *tool) doctorCommand() *cobra.Command {
 		Use: "doctor", Args: noNames,
 		Short: "Check whether the cluster can run TrainingJobs, and your rights",
 		Long: `Check whether the cluster can run TrainingJobs, and your rights in the namespace: the CRD and its version, whether the
-operator is alive and leads, which gang schedulers' APIs there are, which Kubeflow kinds are served, quotas, and admission. It changes nothing. Its
+operator is alive and leads, which gang schedulers' APIs there are, which Kubeflow kinds are served, whether JobSets are, quotas, and admission. It changes nothing. Its
 exit status is 1 if something keeps jobs from running.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := t.connect()
@@ -52,7 +52,7 @@ exit status is 1 if something keeps jobs from running.`,
 			if warning := support.Warning(server.GitVersion); warning != "" {
 				findings = []finding{note("%s", warning)}
 			}
-			for _, check := range []func(context.Context, *connection) []finding{t.checkAPI, t.checkOperator, t.checkDecodable, t.checkGangs, t.checkKubeflow, t.checkQuotas, t.checkAdmission, t.checkRights} {
+			for _, check := range []func(context.Context, *connection) []finding{t.checkAPI, t.checkOperator, t.checkDecodable, t.checkGangs, t.checkKubeflow, t.checkJobSets, t.checkQuotas, t.checkAdmission, t.checkRights} {
 				findings = append(findings, check(cmd.Context(), c)...)
 			}
 			return t.printFindings(findings)

@@ -7,6 +7,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -107,9 +108,12 @@ func (c *connection) operators(ctx context.Context) (*operators, error) {
 	return found, err
 }
 
-// isFlagged reports whether a Deployment of this operator has the kind in --kubeflow-kinds.
+// isFlagged reports whether a Deployment of this operator has the kind in --kubeflow-kinds, or for JobSets --jobsets.
 func isFlagged(own []appsv1.Deployment, kind convert.Kind) bool {
 	for i := range own {
+		if kind == jobSet && hasJobSets(&own[i]) {
+			return true
+		}
 		for _, value := range flagOf(&own[i], "kubeflow-kinds") {
 			if slices.Contains(strings.Split(value, ","), kind.Name) {
 				return true
@@ -136,6 +140,35 @@ func flagOf(d *appsv1.Deployment, flag string) []string {
 		}
 	}
 	return values
+}
+
+// hasJobSets reports whether the arguments of the Deployment have --jobsets, a flag whose value follows an equals sign or is true.
+func hasJobSets(d *appsv1.Deployment) bool {
+	return slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(container corev1.Container) bool {
+		return slices.ContainsFunc(slices.Concat(container.Command, container.Args), func(argument string) bool {
+			return slices.Contains([]string{"--jobsets", "-jobsets", "--jobsets=true", "-jobsets=true"}, argument)
+		})
+	})
+}
+
+// checkJobSets returns whether the JobSets that name this operator are served. Without JobSets in the cluster and the flag there is nothing to find.
+func (t *tool) checkJobSets(ctx context.Context, c *connection) []finding {
+	isThere := c.resources(v1alpha1.JobSetVersion)["jobsets"]
+	found, err := c.operators(ctx)
+	isKnown := err == nil && len(found.own) > 0 // else it may run outside the cluster
+	unserved := c.checkUnserved(ctx, t, []convert.Kind{jobSet})
+	switch isServed := isFlagged(found.own, jobSet); {
+	case isServed && !isThere:
+		return []finding{bad("The operator has --jobsets, and the cluster lacks the CRD of JobSets: it is not ready until it can list them. Install JobSet.")}
+	case isServed:
+		return append(unserved, ok("The operator serves the JobSets that name %s in spec.managedBy.", v1alpha1.OperatorName))
+	case isThere && len(unserved) > 0:
+		return []finding{bad("%s", unserved[0].text)}
+	case isThere && isKnown:
+		return []finding{note("The operator does not serve JobSets: it has no --jobsets. docs/migrating.md shows how to serve them.")}
+	default:
+		return nil
+	}
 }
 
 // checkUnserved looks for a Kubeflow job of the namespace that should have a TrainingJob by now and has none.

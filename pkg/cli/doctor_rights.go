@@ -42,24 +42,34 @@ var needs = []need{
 	{"delete", on(v1alpha1.Group, "trainingjobs", "", "delete"), false},
 }
 
-// needs returns the rights of the verbs, also for the Kubeflow kinds of the cluster.
+// needs returns the rights of the verbs, also for the Kubeflow kinds, JobSets and TrainJobs of the cluster.
 func (c *connection) needs() []need {
-	resources := c.resources(v1alpha1.KubeflowVersion)
-	var reading, steering []rights.Right
-	for _, kind := range convert.ServedKinds() {
-		if resource := plural(kind.Name); resources[resource] {
-			reading = append(reading, on(v1alpha1.KubeflowGroup, resource, "", "get", "list")...)
-			steering = append(steering, on(v1alpha1.KubeflowGroup, resource, "", "patch", "delete")...)
-		}
+	all := slices.Clone(needs)
+	if reading, steering := c.rightsOn(jobSet, trainJob); len(reading) > 0 {
+		all = append(all, need{"all verbs on JobSets and TrainJobs", reading, false}, need{"suspend, resume, restart, delete of JobSets and TrainJobs", steering, false})
 	}
+	reading, steering := c.rightsOn(convert.ServedKinds()...)
 	if len(reading) == 0 {
-		return needs
+		return all
 	}
-	all := append(slices.Clone(needs), need{"all verbs on Kubeflow jobs", reading, false}, need{"suspend, resume, scale, restart, delete of Kubeflow jobs", steering, false})
+	all = append(all, need{"all verbs on Kubeflow jobs", reading, false}, need{"suspend, resume, scale, restart, delete of Kubeflow jobs", steering, false})
 	if c.resources(workloadKind.GroupVersion().String())["workloads"] {
 		all = append(all, need{"suspend, resume, why of Kubeflow jobs in a queue of Kueue", on(workloadKind.Group, "workloads", "", "list", "patch", "delete"), false})
 	}
 	return all
+}
+
+// rightsOn returns the rights to read, and to change, the kinds that the cluster has.
+func (c *connection) rightsOn(kinds ...convert.Kind) (reading, steering []rights.Right) {
+	for _, kind := range kinds {
+		resource, version := plural(kind.Name), versionOf(kind.Name)
+		if c.resources(version)[resource] {
+			group, _, _ := strings.Cut(version, "/")
+			reading = append(reading, on(group, resource, "", "get", "list")...)
+			steering = append(steering, on(group, resource, "", "patch", "delete")...)
+		}
+	}
+	return reading, steering
 }
 
 // checkRights returns which verbs of kubectl tj the caller may use in the namespace.
@@ -83,8 +93,11 @@ func (t *tool) checkRights(ctx context.Context, c *connection) []finding {
 		for _, right := range lacks {
 			missing = append(missing, right.String())
 		}
-		findings = append(findings, report("Your rights in namespace %[2]s do not suffice for: %[1]s. Missing: %[3]s. Ask for the ClusterRole %[4]s.",
-			need.verbs, c.namespace, strings.Join(missing, ", "), strings.Join(rights.Roles(lacks), " and ")))
+		from := "An administrator grants them: JobSet has no ClusterRole for users."
+		if roles := rights.Roles(lacks); len(roles) > 0 {
+			from = "Ask for the ClusterRole " + strings.Join(roles, " and ") + "."
+		}
+		findings = append(findings, report("Your rights in namespace %s do not suffice for: %s. Missing: %s. %s", c.namespace, need.verbs, strings.Join(missing, ", "), from))
 	}
 	switch {
 	case len(findings) == 0:

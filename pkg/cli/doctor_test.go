@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	corefake "k8s.io/client-go/kubernetes/fake"
@@ -248,6 +249,52 @@ func TestDoctorOnKubeflow(t *testing.T) {
 			"note Your rights in namespace team-a do not suffice for: suspend, resume, why of Kubeflow jobs in a queue of Kueue. Missing: patch workloads.kueue.x-k8s.io. Ask for the ClusterRole kueue-workload-editor-role."}},
 		"no queues":          {clinic: clinic{serves: kinds, denies: []string{"patch workloads"}}, not: []string{"workloads"}},
 		"no right to change": {clinic: clinic{serves: kinds, denies: []string{"patch pytorchjobs"}}, says: []string{"Missing: patch pytorchjobs.kubeflow.org. Ask for the ClusterRole kubeflow-training-edit."}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.objects = append(c.objects, namespace(nil))
+			status, says := c.examine(t)
+			for _, line := range c.says {
+				if !strings.Contains(says, line) {
+					t.Errorf("it does not say %q, but\n%s", line, says)
+				}
+			}
+			if status != c.status || slices.ContainsFunc(c.not, func(text string) bool { return strings.Contains(says, text) }) {
+				t.Errorf("status %d, want %d; says\n%s", status, c.status, says)
+			}
+		})
+	}
+}
+
+// The doctor knows whether the JobSets that name the operator are served.
+func TestDoctorOnJobSets(t *testing.T) {
+	sets := whole()
+	sets["jobset.x-k8s.io/v1alpha2"], sets["trainer.kubeflow.org/v1alpha1"] = []string{"jobsets"}, []string{"trainjobs"}
+	own := map[string]string{"app.kubernetes.io/name": "trainingjob-operator"}
+	serving := deployment("trainingjob-system", "trainingjob-operator", own, "--leader-elect", "--jobsets")
+	without := deployment("trainingjob-system", "trainingjob-operator", own, "--jobsets=false", "--leader-elect")
+	set := func(manager string) client.Object {
+		o := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "mnist", "namespace": "team-a", "uid": "set"}, "spec": map[string]any{"managedBy": manager}}}
+		o.SetGroupVersionKind(schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"})
+		o.SetCreationTimestamp(builder.Time(0))
+		return o
+	}
+	ours, theirs := set("trainingjob.dev/operator"), set("jobset.sigs.k8s.io/jobset-controller")
+	const unserved, served = "JobSet mnist has no TrainingJob", "ok   The operator serves the JobSets that name trainingjob.dev/operator in spec.managedBy."
+	for name, c := range map[string]struct {
+		clinic
+		status    int
+		says, not []string
+	}{
+		"neither":           {clinic: clinic{serves: whole(), objects: []client.Object{without}}, not: []string{"JobSet"}},
+		"the flag, no CRD":  {clinic: clinic{serves: whole(), objects: []client.Object{serving}}, status: 1, says: []string{"bad  The operator has --jobsets, and the cluster lacks the CRD of JobSets"}},
+		"served":            {clinic: clinic{serves: sets, objects: []client.Object{serving, theirs}}, says: []string{served, "suffice for: all verbs on JobSets and TrainJobs."}, not: []string{unserved}},
+		"served, one waits": {clinic: clinic{serves: sets, objects: []client.Object{serving, ours}}, says: []string{served, "note " + unserved + ", although the operator has --jobsets"}},
+		"no flag":           {clinic: clinic{serves: sets, objects: []client.Object{without, theirs}}, says: []string{"note The operator does not serve JobSets: it has no --jobsets."}, not: []string{unserved}},
+		"no flag, and one that names the operator": {clinic: clinic{serves: sets, objects: []client.Object{without, ours}}, status: 1,
+			says: []string{"bad  " + unserved + ", so no operator serves it: an administrator starts the operator with --jobsets"}},
+		"no Deployment": {clinic: clinic{serves: sets, objects: []client.Object{ours}}, status: 1, says: []string{"bad  " + unserved}},
+		"no right to change": {clinic: clinic{serves: sets, denies: []string{"patch trainjobs"}}, says: []string{
+			"suspend, resume, restart, delete of JobSets and TrainJobs. Missing: patch trainjobs.trainer.kubeflow.org. An administrator grants them"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.objects = append(c.objects, namespace(nil))

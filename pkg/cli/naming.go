@@ -15,20 +15,18 @@ import (
 // kinds are what kubectl calls a TrainingJob before a slash.
 var kinds = []string{"tj", "trainingjob", "trainingjobs", "trainingjob.trainingjob.dev", "trainingjobs.trainingjob.dev"}
 
-// jobSet is the kind of JobSets. A TrainJob has one of its name.
-var jobSet = convert.Kind{Name: v1alpha1.JobSetKind}
+// jobSet is the kind of JobSets, and trainJob of what owns one of its name.
+var (
+	jobSet   = convert.Kind{Name: v1alpha1.JobSetKind}
+	trainJob = convert.Kind{Name: v1alpha1.TrainJobKind}
+)
 
-// jobSets are what kubectl calls a JobSet, or the TrainJob that owns it, before a slash.
-var jobSets = []string{"jobset", "jobsets", "jobset.jobset.x-k8s.io", "jobsets.jobset.x-k8s.io", "trainjob", "trainjobs", "trainjob.trainer.kubeflow.org", "trainjobs.trainer.kubeflow.org"}
-
-// kubeflowKind returns the served kind that a word means, in any case: pytorchjob, pytorchjobs, pytorchjobs.kubeflow.org.
+// kubeflowKind returns the served kind that a word means, in any case: pytorchjob, pytorchjobs, pytorchjobs.kubeflow.org. It returns TrainJob too.
 func kubeflowKind(word string) (convert.Kind, bool) {
-	if slices.Contains(jobSets, strings.ToLower(word)) {
-		return jobSet, true
-	}
-	word = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(word), "."+v1alpha1.KubeflowGroup), ".v1")
-	for _, kind := range convert.ServedKinds() {
-		if word == singular(kind.Name) || word == plural(kind.Name) {
+	word, suffix, _ := strings.Cut(strings.ToLower(word), ".")
+	for _, kind := range append(convert.ServedKinds(), jobSet, trainJob) {
+		group, version, _ := strings.Cut(versionOf(kind.Name), "/")
+		if (word == singular(kind.Name) || word == plural(kind.Name)) && slices.Contains([]string{"", group, version + "." + group}, suffix) {
 			return kind, true
 		}
 	}
@@ -62,8 +60,11 @@ func canonical(arg string) (string, error) {
 func plainName(arg string) string { return arg[strings.Index(arg, "/")+1:] }
 
 func versionOf(kind string) string {
-	if kind == jobSet.Name {
+	switch kind {
+	case jobSet.Name:
 		return v1alpha1.JobSetVersion
+	case trainJob.Name:
+		return v1alpha1.TrainJobVersion
 	}
 	return v1alpha1.KubeflowVersion
 }

@@ -35,10 +35,10 @@ func (c *connection) servedJob(ctx context.Context, kind convert.Kind, name stri
 	return job, err
 }
 
-// serves reports whether the TrainingJob serves a Kubeflow job of that kind.
+// serves reports whether the TrainingJob serves a Kubeflow job of that kind, or the JobSet of a TrainJob.
 func serves(job *v1alpha1.TrainingJob, kind convert.Kind) bool {
 	ref := state.ServedJob(job)
-	return ref != nil && ref.Kind == kind.Name
+	return ref != nil && (ref.Kind == kind.Name || kind == trainJob && ref.Kind == jobSet.Name)
 }
 
 // nameOf returns the name under which kubectl tj shows a job.

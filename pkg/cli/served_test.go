@@ -235,6 +235,13 @@ func TestTheKindOfAJobSetBeforeItsName(t *testing.T) {
 		o.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(trainJob, trainJob.GroupVersionKind())})
 		return o
 	}
+	noRuntime := &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "none"}, Type: corev1.EventTypeWarning, Reason: "NoRuntime", Message: "There is none.",
+		InvolvedObject: corev1.ObjectReference{UID: "train"}, LastTimestamp: builder.Time(0),
+	}
+	failed := trainJob.DeepCopy()
+	failed.SetName("failed")
+	failed.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "DeadlineExceeded"}}}
 	job, objects := running("mnist", 2)
 	own := set("trainingjob.dev/operator")
 	job.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(own, own.GroupVersionKind())}
@@ -243,12 +250,18 @@ func TestTheKindOfAJobSetBeforeItsName(t *testing.T) {
 		objects []client.Object
 		want    string
 	}{
-		"why trainjob/mnist":                {served, "jobset/mnist runs (AllReplicasRunning)"},
-		"status jobset/mnist":               {served, "jobset/mnist: Running, 2/2 ready"},
-		"why JobSets.jobset.x-k8s.io/mnist": {served, "jobset/mnist runs"},
-		"suspend trainjob/mnist":            {served, "trainjob/mnist suspended"},
-		"why jobset/mnist":                  {[]client.Object{set("trainingjob.dev/operator"), trainJob}, "an administrator starts the operator with --jobsets"},
-		"status trainjob/mnist":             {[]client.Object{set("jobset.sigs.k8s.io/jobset-controller"), trainJob}, "spec.managedBy is not trainingjob.dev/operator"},
+		"why trainjob/mnist":                                {served, "jobset/mnist runs (AllReplicasRunning)"},
+		"status jobset/mnist":                               {served, "jobset/mnist: Running, 2/2 ready"},
+		"why JobSets.jobset.x-k8s.io/mnist":                 {served, "jobset/mnist runs"},
+		"suspend trainjob/mnist":                            {served, "trainjob/mnist suspended"},
+		"why trainjobs.v1alpha1.trainer.kubeflow.org/mnist": {served, "jobset/mnist runs"},
+		"why trainjob/mnits":                                {served, "did you mean trainjob/mnist?"},
+		"restart trainjob/mnist":                            {[]client.Object{trainJob}, "TrainJob mnist has no JobSet: Trainer's controller makes one from its runtime"},
+		"delete trainjob/mnist":                             {[]client.Object{trainJob, noRuntime}, "TrainJob mnist has no JobSet. Its latest Event: NoRuntime: There is none."},
+		"why trainjob/failed":                               {[]client.Object{failed}, "TrainJob failed has ended, and no TrainingJob has its history: DeadlineExceeded."},
+		"logs trainjob/mnist":                               {[]client.Object{set("trainingjob.dev/operator"), trainJob}, "JobSet mnist has no TrainingJob, so no operator serves it"},
+		"why jobset/mnist":                                  {[]client.Object{set("trainingjob.dev/operator"), trainJob}, "an administrator starts the operator with --jobsets"},
+		"status trainjob/mnist":                             {[]client.Object{set("jobset.sigs.k8s.io/jobset-controller"), trainJob}, "spec.managedBy is not trainingjob.dev/operator"},
 	} {
 		s := newStage(interceptor.Funcs{}, c.objects...)
 		s.run(t.Context(), strings.Split(line, " "))

@@ -36,6 +36,9 @@ func (c *connection) unserved(ctx context.Context, kind convert.Kind, name strin
 	if cause := causeInStatus(kind, served); cause != "" {
 		return fmt.Errorf("%s %s", job, cause)
 	}
+	if kind == trainJob {
+		return c.unservedTrainJob(ctx, served, other)
+	}
 	if other != nil {
 		return fmt.Errorf("%s is not served: %s has its name. Give one of them another name", job, state.HolderOf(v1alpha1.Kind, other))
 	}
@@ -49,13 +52,28 @@ func (c *connection) unserved(ctx context.Context, kind convert.Kind, name strin
 	if warning := c.latestWarning(ctx, served); warning != "" {
 		return fmt.Errorf("%s has no TrainingJob. Its latest Event: %s", job, warning)
 	}
-	if kind == jobSet {
+	switch found, _ := c.operators(ctx); {
+	case isFlagged(found.own, kind) && kind == jobSet:
+		return fmt.Errorf("%s has no TrainingJob, although the operator has --jobsets: kubectl tj doctor checks the operator, and its log has the cause", job)
+	case isFlagged(found.own, kind):
+		return fmt.Errorf("%s has no TrainingJob, although --kubeflow-kinds of the operator names its kind: kubectl tj doctor checks the operator, and its log has the cause", job)
+	case kind == jobSet:
 		return fmt.Errorf("%s has no TrainingJob, so no operator serves it: an administrator starts the operator with --jobsets (docs/migrating.md)", job)
 	}
-	if found, _ := c.operators(ctx); isFlagged(found.own, kind) {
-		return fmt.Errorf("%s has no TrainingJob, although --kubeflow-kinds of the operator names its kind: kubectl tj doctor checks the operator, and its log has the cause", job)
-	}
 	return fmt.Errorf("%s has no TrainingJob, so no operator serves it: kubectl tj doctor shows the served kinds. An administrator adds %s to --kubeflow-kinds (docs/migrating.md)", job, kind.Name)
+}
+
+// unservedTrainJob returns the error about a TrainJob without a TrainingJob: the cause is in its JobSet, if Trainer has made one.
+func (c *connection) unservedTrainJob(ctx context.Context, job *unstructured.Unstructured, other *v1alpha1.TrainingJob) error {
+	err := c.kube.Get(ctx, client.ObjectKeyFromObject(job), emptyOf(jobSet.Name))
+	switch warning := c.latestWarning(ctx, job); {
+	case !apierrors.IsNotFound(err):
+		return c.unserved(ctx, jobSet, job.GetName(), other)
+	case warning != "":
+		return fmt.Errorf("TrainJob %s has no JobSet. Its latest Event: %s", job.GetName(), warning)
+	default:
+		return fmt.Errorf("TrainJob %s has no JobSet: Trainer's controller makes one from its runtime, and the log of that controller has the cause", job.GetName())
+	}
 }
 
 // unknownKubeflowJob returns the error about a Kubeflow job that does not exist.
@@ -85,7 +103,7 @@ func causeInStatus(kind convert.Kind, served *unstructured.Unstructured) string 
 	manager, _, _ := unstructured.NestedString(served.Object, "spec", "runPolicy", "managedBy")
 	if kind == jobSet {
 		if own, _, _ := unstructured.NestedString(served.Object, "spec", "managedBy"); own != v1alpha1.OperatorName {
-			return "is not run by this operator: spec.managedBy is not " + v1alpha1.OperatorName + ", which a JobSet gets at its creation only (docs/migrating.md)"
+			return "is not run by this operator: spec.managedBy is not " + v1alpha1.OperatorName + ", which a JobSet gets at its creation only, as of a TrainJob from its runtime (docs/migrating.md)"
 		}
 	}
 	if manager != "" && manager != "kubeflow.org/training-operator" {
@@ -99,7 +117,7 @@ func causeInStatus(kind convert.Kind, served *unstructured.Unstructured) string 
 		case text("status") != "True":
 		case text("reason") == kind.Name+"FailedValidation", kind == jobSet && text("reason") == "FailedValidation":
 			return "was refused: " + sentence(text("message")) + " Correct that, delete the job and create it again"
-		case slices.Contains([]string{"Succeeded", "Completed", "Failed"}, text("type")):
+		case slices.Contains([]string{"Succeeded", "Completed", "Complete", "Failed"}, text("type")):
 			return "has ended, and no TrainingJob has its history: " + text("message")
 		}
 	}

@@ -146,8 +146,9 @@ const (
 const (
 	JobSetKind = "JobSet"
 	// TrainJobKind is the kind of Trainer v2, which makes a JobSet of the same name.
-	TrainJobKind  = "TrainJob"
-	JobSetVersion = "jobset.x-k8s.io/v1alpha2"
+	TrainJobKind    = "TrainJob"
+	TrainJobVersion = "trainer.kubeflow.org/v1alpha1"
+	JobSetVersion   = "jobset.x-k8s.io/v1alpha2"
 	// JobSetRestartAttempt is a label and an annotation on the pods of JobSets: the attempt of the pod.
 	JobSetRestartAttempt = "jobset.sigs.k8s.io/restart-attempt"
 )

@@ -47,9 +47,12 @@ func (r Reader) Name() string { return strings.TrimPrefix(strings.ToLower(r.Kind
 // Command returns the command of the verb with its arguments; empty if the reader has no such command.
 func (r Reader) Command(verb Verb, args ...string) string {
 	call := verb.job
-	if r.Folder != "" {
+	switch {
+	case r.Folder != "":
 		call = verb.local
-	} else if r.Kind != "" {
+	case r.Kind == v1alpha1.JobSetKind:
+		call = verb.set
+	case r.Kind != "":
 		call = verb.served
 	}
 	if call == "" {

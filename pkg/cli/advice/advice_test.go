@@ -68,6 +68,9 @@ var readers = map[string]struct {
 	"a Kubeflow job": {Reader{Namespace: "team-a", Job: "mnist", Kind: "PyTorchJob"},
 		regexp.MustCompile(`^(tj (doctor|convert -n team-a --from-cluster pytorchjob/mnist|(VERBS) -n team-a pytorchjob/mnist)|(get|describe|create|exec|apply|uncordon)|(edit|delete) pytorchjob -n team-a mnist)\b`),
 		regexp.MustCompile(`edit tj|submit`)},
+	"a JobSet": {Reader{Namespace: "team-a", Job: "mnist", Kind: "JobSet"},
+		regexp.MustCompile(`^(tj (doctor|submit -f FILE|(delete|VERBS) -n team-a jobset/mnist)|(get|describe|create|exec|apply|uncordon)|edit jobset -n team-a mnist)\b`),
+		regexp.MustCompile(`PyTorchJob|edit tj|delete jobset|convert|while the job is suspended`)},
 	"a local run": {Reader{Namespace: "team-a", Job: "mnist", Folder: "/tmp/my run"},
 		regexp.MustCompile(`^tj (run FILE|(list|logs|report|stacks|status|timeline|ui|why) --local '/tmp/my run'( mnist)?)`), regexp.MustCompile(`-n team-a|doctor|PyTorchJob`)},
 }

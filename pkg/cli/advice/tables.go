@@ -7,11 +7,14 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// Verb is what a command is called for a TrainingJob, a served Kubeflow job and a local run; empty where there is no such command.
-type Verb struct{ job, served, local string }
+// Verb is what a command is called for a TrainingJob, a served Kubeflow job, a served JobSet and a local run; empty where there is no such command.
+type Verb struct{ job, served, set, local string }
 
-func everywhere(call string) Verb { return Verb{call, call, call} }
-func onClusters(call string) Verb { return Verb{job: call, served: call} }
+func everywhere(call string) Verb { return Verb{call, call, call, call} }
+func onClusters(call string) Verb { return Verb{job: call, served: call, set: call} }
+
+// change changes a template. A JobSet keeps its own.
+const change = "kubectl tj suspend $job, kubectl edit $kind $place $name, kubectl tj resume $job"
 
 // The verbs. $place is the namespace or the folder of the local run, $job the place and the name for kubectl tj, $name the name alone.
 var (
@@ -26,7 +29,7 @@ var (
 	Resume   = onClusters("kubectl tj resume $job")
 	Scale    = onClusters("kubectl tj scale $job")
 	Suspend  = onClusters("kubectl tj suspend $job")
-	Change   = onClusters("kubectl tj suspend $job, kubectl edit $kind $place $name, kubectl tj resume $job")
+	Change   = Verb{job: change, served: change}
 	Edit     = onClusters("kubectl edit $kind $place $name")
 	Apply    = onClusters("kubectl apply")
 	Create   = onClusters("kubectl create")
@@ -36,7 +39,9 @@ var (
 	Uncordon = onClusters("kubectl uncordon")
 	Submit   = Verb{job: "kubectl tj submit -f FILE"}
 	Convert  = Verb{served: "kubectl tj convert $place --from-cluster $kind/$name"}
-	Recreate = Verb{served: "kubectl delete $kind $place $name, kubectl create -f FILE"}
+	Rewrite  = Verb{set: "kubectl tj submit -f FILE"}
+	Remake   = Verb{set: "kubectl tj delete $job, kubectl create -f FILE"} // of the TrainJob, where one owns the JobSet
+	Recreate = Verb{served: "kubectl delete $kind $place $name, kubectl create -f FILE", set: Remake.set}
 	Run      = Verb{local: "kubectl tj run FILE"}
 )
 
@@ -58,7 +63,7 @@ var (
 	NoProgress     = row(do(Logs, "--tail 5", "If they are too old, see the last lines of all ranks: $do."), set("progress.port", "To have hangs noticed and restarted, set $field and progress.action: Restart, and call trainingjob.report() (docs/recovery.md#progress)."))
 	Kubelets       = see("This exit code often means that a probe or a postStart hook failed. Check: $do")
 	Queued         = row(do(Get, "workloads.kueue.x-k8s.io $place", "Wait for the queue. See which jobs wait: $do."), do(Describe, "localqueues.kueue.x-k8s.io $place $queue", "See the quota in use: $do"))
-	changeTemplate = row(do(Change, "", "Templates change while the job is suspended: $do."), do(Run, "", "Change the file and run it again: $do."))
+	changeTemplate = row(do(Change, "", "Templates change while the job is suspended: $do."), do(Remake, "", "A $Kind keeps its templates. Delete it and create it again: $do."), do(Run, "", "Change the file and run it again: $do."))
 	waitForRoom    = row(say("Wait for room, or request less."), do(Describe, "nodes", "$do shows what is free."))
 	checkQuota     = row(do(Describe, "quota $place", "Check the quota: $do."), say("Request less, or ask for more quota. The operator retries."))
 	createMissing  = say("Create the missing ConfigMap or Secret; the kubelet retries.")
@@ -76,11 +81,13 @@ func see(text string) Advice { return do(Describe, "pod $place $pod", text) }
 // Lacking returns what to do about a field that a Kubeflow job does not have.
 func Lacking(field string) Advice {
 	section, name, _ := strings.Cut(field, ".")
-	a := do(Convert, "", "A $Kind has no field $field. Convert the job to a TrainingJob: $do")
+	a := row(do(Convert, "", "A $Kind has no field $field. Convert the job to a TrainingJob: $do"), do(Rewrite, "", "A $Kind has no field $field. Write the job as a TrainingJob: $do"))
 	if section == "recovery" || section == "progress" {
 		a = do(Edit, "", "A $Kind has no field $field. Write it as JSON in the annotation "+v1alpha1.AnnotationOverrides+`, such as {"`+section+`":{"`+name+`":...}}: $do`)
 	}
-	a[0].Field = field
+	for i := range a {
+		a[i].Field = field
+	}
 	return a
 }
 
