@@ -149,8 +149,8 @@ const (
 	TrainJobKind    = "TrainJob"
 	TrainJobVersion = "trainer.kubeflow.org/v1alpha1"
 	JobSetVersion   = "jobset.x-k8s.io/v1alpha2"
-	// JobSetRestartAttempt is a label and an annotation on the pods of JobSets: the attempt of the pod.
-	JobSetRestartAttempt = "jobset.sigs.k8s.io/restart-attempt"
+	// JobSetPrefix begins the labels and annotations on the pods of JobSets.
+	JobSetPrefix = "jobset.sigs.k8s.io/"
 )
 
 // Labels that tools made for the Kubeflow training operator read.

@@ -2,6 +2,8 @@ package build
 
 import (
 	"cmp"
+	"crypto/sha1" //nolint:gosec // as below
+	"encoding/hex"
 	"maps"
 	"path"
 	"slices"
@@ -66,15 +68,26 @@ func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []core
 	return pod
 }
 
-// index gives a pod the names of an indexed Job's pod in a JobSet, whose template has the host name without the index, the subdomain and all that its
-// pods have in common. Source: pkg/controllers/jobset_controller.go of JobSet 0.12, pkg/controller/job/indexed_job_utils.go of Kubernetes 1.37.
+// index gives a pod the names of an indexed Job's pod in a JobSet. The annotation of its index in the template is the number of pods of a Job; the host
+// name there lacks the two indexes, and the indexes of Jobs are for the first Job. The template has the subdomain and all that the pods have in
+// common. Source: pkg/controllers/jobset_controller.go of JobSet 0.12, pkg/controller/job/indexed_job_utils.go of Kubernetes 1.37.
 func index(pod *corev1.Pod, template *corev1.PodTemplateSpec, slot state.Slot, life state.Life) {
-	at, attempt := strconv.Itoa(slot.Index), strconv.Itoa(life.Attempt)
-	pod.Spec.Hostname, pod.Spec.Subdomain = template.Spec.Hostname+"-"+at, template.Spec.Subdomain
+	number := func(name string) int { n, _ := strconv.Atoi(template.Annotations[name]); return n }
+	pods := max(1, number(batchv1.JobCompletionIndexAnnotation))
+	at, name := slot.Index/pods, template.Spec.Hostname+"-"+strconv.Itoa(slot.Index/pods)
+	pod.Spec.Hostname, pod.Spec.Subdomain = name+"-"+strconv.Itoa(slot.Index%pods), template.Spec.Subdomain
+	key := sha1.Sum([]byte(pod.Namespace + "/" + name)) //nolint:gosec // JobSet's own key of a Job
 	for _, texts := range []map[string]string{pod.Labels, pod.Annotations} {
-		texts[batchv1.JobCompletionIndexAnnotation], texts[v1alpha1.JobSetRestartAttempt] = at, attempt
+		texts[batchv1.JobCompletionIndexAnnotation], texts[prefix+"restart-attempt"] = strconv.Itoa(slot.Index%pods), strconv.Itoa(life.Attempt)
+		texts[prefix+"job-index"], texts[prefix+"job-key"] = strconv.Itoa(at), hex.EncodeToString(key[:])
+		for _, first := range []string{prefix + "job-global-index", prefix + "job-group-index"} {
+			texts[first] = strconv.Itoa(number(first) + at)
+		}
 	}
+	pod.Labels[batchv1.JobNameLabel], pod.Labels["job-name"] = name, name
 }
+
+const prefix = v1alpha1.JobSetPrefix
 
 // joinNode gives a pod on the network of its node the names of the cluster, unless the template has a dnsPolicy, and declares the ports at which it
 // listens: the scheduler puts no two pods that declare a port on one node.

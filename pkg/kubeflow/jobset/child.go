@@ -40,12 +40,11 @@ func (s *JobSet) Serve() (*serve.Served, error) {
 	for name, role := range c.roles {
 		served.Roles[role] = name
 	}
-	leader := s.address(served.Roles[c.leader()], 0)
+	leader := s.address(served.Roles[c.leader()])
 	for i := range s.Spec.ReplicatedJobs {
 		job := &s.Spec.ReplicatedJobs[i]
-		n, _ := job.pods()
 		child.Spec.ReplicaSpecs[c.roles[job.Name]] = v1alpha1.ReplicaSpec{
-			Replicas: &n, Template: s.template(i, leader), RestartPolicy: v1alpha1.RestartOnFailure, RestartScope: v1alpha1.ScopeJob,
+			Replicas: ptr.To(job.all()), Template: s.template(i, leader), RestartPolicy: v1alpha1.RestartOnFailure, RestartScope: v1alpha1.ScopeJob,
 		}
 	}
 	return served, served.Finish(s, serve.JobSet)

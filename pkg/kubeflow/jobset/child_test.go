@@ -148,6 +148,33 @@ func TestAPodHasTheNamesOfAPodOfAJobSet(t *testing.T) {
 	}
 }
 
+// The last pod of three Jobs of two pods, beside a launcher. Each name is by the documentation of JobSet's labels; the key is sha1sum of ns/t-the-workers-2.
+func TestAPodOfSeveralJobsHasTheNamesOfItsOwn(t *testing.T) {
+	set := read(t, strings.Replace(pair(""), "name: the-workers,", "name: the-workers, replicas: 3,", 1))
+	child := served(t, set).Child
+	if got := *child.Spec.ReplicaSpecs[v1alpha1.Worker].Replicas; got != 6 {
+		t.Fatalf("%d workers, want 6", got)
+	}
+	pod := build.Pod(child, state.Slot{Role: v1alpha1.Worker, Index: 5}, state.Life{}, nil, nil)
+	for name, want := range map[string]string{
+		"jobset.sigs.k8s.io/replicatedjob-replicas": "3",
+		"jobset.sigs.k8s.io/global-replicas":        "4",
+		"jobset.sigs.k8s.io/group-replicas":         "4",
+		"jobset.sigs.k8s.io/job-index":              "2",
+		"jobset.sigs.k8s.io/job-global-index":       "3",
+		"jobset.sigs.k8s.io/job-group-index":        "3",
+		"jobset.sigs.k8s.io/job-key":                "c8a8604ebcd1c81c6dba72f52d458ad64969f121",
+		"batch.kubernetes.io/job-completion-index":  "1",
+	} {
+		if pod.Labels[name] != want || pod.Annotations[name] != want {
+			t.Errorf("%s is %q as a label and %q as an annotation, want %q", name, pod.Labels[name], pod.Annotations[name], want)
+		}
+	}
+	if pod.Spec.Hostname != "t-the-workers-2-1" || pod.Labels["job-name"] != "t-the-workers-2" || pod.Labels["batch.kubernetes.io/job-name"] != "t-the-workers-2" {
+		t.Errorf("host %s, labels %v, want t-the-workers-2-1 of Job t-the-workers-2", pod.Spec.Hostname, pod.Labels)
+	}
+}
+
 // Any other job keeps its host names, also with such an annotation.
 func TestAnIndexRenamesNoOtherPod(t *testing.T) {
 	child := served(t, read(t, trained)).Child
@@ -184,6 +211,10 @@ func TestReplicatedJobsHaveRoles(t *testing.T) {
 			pair("  successPolicy: {operator: All, targetReplicatedJobs: [the-workers]}\n"),
 			map[v1alpha1.Role]string{"job0": "launcher", "Worker": "the-workers"}, v1alpha1.SuccessAllWorkers,
 		},
+		"any of several Jobs with one pod each": {
+			pair("  - {name: c, replicas: 3, template: {spec: {template: {spec: {containers: [{name: a, image: i}]}}}}}\n  successPolicy: {operator: Any, targetReplicatedJobs: [c]}\n"),
+			map[v1alpha1.Role]string{"job0": "launcher", "theworkers": "the-workers", "Worker": "c"}, v1alpha1.SuccessAnyWorker,
+		},
 		"three, and the first of two to end": {
 			three + "  successPolicy: {operator: Any, targetReplicatedJobs: [launcher, worker]}\n",
 			map[v1alpha1.Role]string{"Master": "launcher", "Worker": "worker", "theworkers": "the-workers"}, v1alpha1.SuccessAnyWorker,
@@ -198,8 +229,11 @@ func TestReplicatedJobsHaveRoles(t *testing.T) {
 
 func TestWhatCannotBeKeptIsRefusedWithASentence(t *testing.T) {
 	for name, c := range map[string]struct{ manifest, want string }{
-		"several Jobs":         {changed(t, trained, "replicas: 1", "replicas: 2"), "replicas is 2: write 1"},
-		"no Jobs":              {changed(t, trained, "replicas: 1", "replicas: 0"), "replicas is 0: write 1"},
+		"any of Jobs of two": {changed(t, changed(t, trained, "replicas: 1", "replicas: 2"), "operator: All", "operator: Any"), "with operator Any, one pod for each Job"},
+		"one of Jobs of two": {changed(t, changed(t, trained, "replicas: 1", "replicas: 2"), "  suspend: false", "  failurePolicy: {maxRestarts: 1, rules: [{name: r, action: RestartJob}]}\n  suspend: false"),
+			"spec.failurePolicy.rules[0] (r): action RestartJob cannot be kept where replicas and parallelism are both above 1"},
+		"no Jobs":              {changed(t, trained, "replicas: 1", "replicas: 0"), "replicas times parallelism must be 1 to 10000 pods"},
+		"Jobs without end":     {changed(t, trained, "replicas: 1", "replicas: 2147483647"), "replicas times parallelism must be 1 to 10000 pods"},
 		"a queue of work":      {changed(t, trained, "completions: 2", "completions: 8"), "completions must be the same number as parallelism"},
 		"an initializer":       {changed(t, pair(""), "name: the-workers,", "name: the-workers, dependsOn: [{name: launcher, status: Complete}],"), "dependsOn launcher with status Complete"},
 		"a topology":           {changed(t, pair(""), "annotations: {}", "annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack}"), "exclusive-topology cannot be kept"},
@@ -232,7 +266,16 @@ func TestAFailurePolicyBecomesABudgetAndRules(t *testing.T) {
 		"none: as many failures as the Job allows":      {trained, 6, nil, nil},
 		"none, and a Job that fails with its first pod": {changed(t, trained, "completions: 2", "completions: 2\n        backoffLimit: 0"), 0, ptr.To[int32](0), nil},
 		"a limit, whatever the Job allows":              {changed(t, trained, "  suspend: false", "  failurePolicy: {maxRestarts: 2}\n  suspend: false"), 2, ptr.To[int32](2), nil},
-		"a policy without a limit":                      {pair("  failurePolicy: {}\n"), 0, ptr.To[int32](0), nil},
+		"one Job of several with one pod each restarts": {
+			pair("  - {name: c, replicas: 3, template: {spec: {template: {spec: {containers: [{name: a, image: i}]}}}}}\n" +
+				"  successPolicy: {operator: All, targetReplicatedJobs: [c]}\n  failurePolicy: {maxRestarts: 5, rules: [" +
+				"{name: a, action: RestartJob, targetReplicatedJobs: [c]}, {name: b, action: RestartJobAndIgnoreMaxRestarts, targetReplicatedJobs: [the-workers]}]}\n"), 5, nil,
+			[]v1alpha1.RecoveryRule{
+				{Name: "a", Roles: []v1alpha1.Role{"Worker"}, Reasons: ownFailures, Scope: v1alpha1.ScopeReplica},
+				{Name: "b", Roles: []v1alpha1.Role{"theworkers"}, Reasons: ownFailures, Cause: v1alpha1.CauseInfrastructure, Scope: v1alpha1.ScopeRole},
+			},
+		},
+		"a policy without a limit": {pair("  failurePolicy: {}\n"), 0, ptr.To[int32](0), nil},
 		"an exit code by which a Job, and the JobSet, ends": {
 			changed(t, trained, "completions: 2", "completions: 2\n        podFailurePolicy: {rules: [{action: FailJob, onExitCodes: {operator: In, values: [42]}}]}"), 6, nil,
 			[]v1alpha1.RecoveryRule{{Roles: []v1alpha1.Role{"Worker"}, ExitCodes: []int32{42}, Cause: v1alpha1.CauseFatal}},

@@ -106,45 +106,51 @@ func (m *mirror) why() (reason, words string) {
 // told returns JobSet's words with the Job that failed first, as JobSet writes them, and then what the TrainingJob has in that condition.
 func (m *mirror) told(words, condition string) string {
 	if failure := m.child.Status.LastFailure; failure != nil {
-		words = fmt.Sprintf("%s (first failed job: %s)", words, m.set.jobName(m.roles[failure.Role]))
+		words = fmt.Sprintf("%s (first failed job: %s-%s-%d)", words, m.set.Name, m.roles[failure.Role], failure.Index/m.podsOfJob(m.roles[failure.Role]))
 	}
 	return words + ": " + meta.FindStatusCondition(m.child.Status.Conditions, condition).Message
 }
 
-// count counts the one Job that each replicated job would have. At the end of the JobSet no Job is active: those that ran are deleted.
+// podsOfJob returns the number of pods of a Job of the replicated job.
+func (m *mirror) podsOfJob(replicated string) int32 {
+	for i := range m.set.Spec.ReplicatedJobs {
+		if job := &m.set.Spec.ReplicatedJobs[i]; job.Name == replicated {
+			return max(1, job.pods())
+		}
+	}
+	return 1
+}
+
+// count counts the Jobs that each replicated job would have. At the end of the JobSet no Job is active: those that ran are deleted.
 func (m *mirror) count() {
 	m.next.ReplicatedJobsStatus = nil
 	for i := range m.set.Spec.ReplicatedJobs {
-		m.next.ReplicatedJobsStatus = append(m.next.ReplicatedJobsStatus, m.counted(m.set.Spec.ReplicatedJobs[i].Name))
+		m.next.ReplicatedJobsStatus = append(m.next.ReplicatedJobsStatus, m.counted(&m.set.Spec.ReplicatedJobs[i]))
 	}
 }
 
-func (m *mirror) counted(name string) ReplicatedJobStatus {
-	own := ReplicatedJobStatus{Name: name}
+// counted counts Jobs of several pods by their pods: pods that lack belong to as many Jobs as they can.
+func (m *mirror) counted(job *ReplicatedJob) ReplicatedJobStatus {
+	own, all, jobs, pods := ReplicatedJobStatus{Name: job.Name}, job.all(), int32(job.jobs()), job.pods()
+	whole := func(n int32) int32 { return max(0, jobs-(all-min(n, all))) }
 	for role, replicated := range m.roles {
-		if replicated != name {
+		if replicated != job.Name {
 			continue
 		}
-		pods, all := m.child.Status.ReplicaStatuses[role], m.child.Spec.Replicas(role)
-		failure := m.child.Status.LastFailure
+		counts, failure := m.child.Status.ReplicaStatuses[role], m.child.Status.LastFailure
+		own.Succeeded = whole(counts.Succeeded)
 		switch isFinished := m.next.is(completed) || m.next.is(failed); {
 		case m.next.is(failed) && failure != nil && failure.Role == role:
-			own.Failed = 1
-		case pods.Succeeded >= all, m.next.is(completed) && m.child.Spec.SuccessPolicy == v1alpha1.SuccessLeader && role.IsLeader():
+			own.Failed, own.Succeeded = 1, min(own.Succeeded, jobs-1)
+		case m.next.is(completed) && m.child.Spec.SuccessPolicy == v1alpha1.SuccessLeader && role.IsLeader():
 			own.Succeeded = 1
 		case isFinished:
+		case m.set.IsSuspended():
+			own.Suspended, own.Active = jobs-own.Succeeded, min(jobs-own.Succeeded, (counts.Active+pods-1)/pods)
 		default:
-			own.Suspended = asCount(m.set.IsSuspended())
-			own.Active = asCount(pods.Active > 0)
-			own.Ready = asCount(!m.set.IsSuspended() && pods.Succeeded+pods.Ready >= all)
+			own.Ready = whole(counts.Succeeded+counts.Ready) - own.Succeeded
+			own.Active = min(jobs-own.Succeeded, (counts.Active+pods-1)/pods)
 		}
 	}
 	return own
-}
-
-func asCount(is bool) int32 {
-	if is {
-		return 1
-	}
-	return 0
 }

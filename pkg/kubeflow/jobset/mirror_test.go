@@ -17,6 +17,7 @@ type told struct {
 	attempt, charged           int32
 	isSuspended                bool
 	failed                     v1alpha1.Role
+	at                         int32
 }
 
 // after returns the status of the JobSet after its TrainingJob has shown that.
@@ -31,7 +32,7 @@ func (is told) after(t *testing.T, set *JobSet) Status {
 		status.Conditions = []metav1.Condition{{Type: is.condition, Status: metav1.ConditionTrue, Reason: is.reason, Message: is.message}}
 	}
 	if is.failed != "" {
-		status.LastFailure = &v1alpha1.Failure{Role: is.failed}
+		status.LastFailure = &v1alpha1.Failure{Role: is.failed, Index: is.at}
 	}
 	set.Status = set.Mirror(s.Child, s.Roles, start)
 	return set.Status
@@ -92,6 +93,32 @@ func TestAStatusHasJobSetsWords(t *testing.T) {
 	}
 	if set.Status.TerminalState != "Completed" || !set.IsFinished() || !set.Status.finishTime().Time.Equal(start) {
 		t.Errorf("terminal state %q, finished %t at %v", set.Status.TerminalState, set.IsFinished(), set.Status.finishTime())
+	}
+}
+
+// Three Jobs of two pods: a Job is ready or has succeeded for certain once fewer pods lack than there are others.
+func TestJobsAreCountedByTheirPods(t *testing.T) {
+	set := read(t, changed(t, trained, "replicas: 1", "replicas: 3"))
+	for _, step := range []struct {
+		told
+		jobs ReplicatedJobStatus
+	}{
+		{told{isSuspended: true}, ReplicatedJobStatus{Suspended: 3}},
+		{told{active: 1}, ReplicatedJobStatus{Active: 1}},
+		{told{active: 6, ready: 3}, ReplicatedJobStatus{Active: 3}},
+		{told{active: 6, ready: 5}, ReplicatedJobStatus{Active: 3, Ready: 2}},
+		{told{active: 6, ready: 6}, ReplicatedJobStatus{Active: 3, Ready: 3}},
+		{told{active: 1, ready: 1, succeeded: 5}, ReplicatedJobStatus{Active: 1, Ready: 1, Succeeded: 2}},
+		{told{condition: "Failed", reason: "MaxRestartsExceeded", failed: "Worker", at: 4, succeeded: 1}, ReplicatedJobStatus{Failed: 1}},
+	} {
+		got := step.after(t, set)
+		step.jobs.Name = "node"
+		if diff := cmp.Diff([]ReplicatedJobStatus{step.jobs}, got.ReplicatedJobsStatus); diff != "" {
+			t.Errorf("%+v: %s", step.told, diff)
+		}
+	}
+	if got := set.Status.summary(); !strings.Contains(got, "(first failed job: t-node-2)") {
+		t.Errorf("%s, want the Job of the fifth pod", got)
 	}
 }
 

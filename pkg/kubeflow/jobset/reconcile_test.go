@@ -114,9 +114,9 @@ func TestAJobSetRunsByATrainingJobAndGoesAfterItsTime(t *testing.T) {
 }
 
 func TestARefusedJobSetFailsWithASentence(t *testing.T) {
-	c := clusterOf(t, changed(t, trained, "replicas: 1", "replicas: 3"))
+	c := clusterOf(t, changed(t, trained, "completions: 2", "completions: 3"))
 	set := c.pass(t)
-	if want := "Failed FailedValidation spec.replicatedJobs[0] (node): replicas is 3"; !strings.HasPrefix(set.Status.summary(), want) {
+	if want := "Failed FailedValidation spec.replicatedJobs[0] (node): completions must be the same number"; !strings.HasPrefix(set.Status.summary(), want) {
 		t.Errorf("%s, want %s", set.Status.summary(), want)
 	}
 	if got := c.emitted(); !strings.Contains(got, "Warning FailedValidation spec.replicatedJobs[0]") {
@@ -128,7 +128,7 @@ func TestARefusedJobSetFailsWithASentence(t *testing.T) {
 }
 
 func TestATrainJobHasTheEventsOfItsJobSet(t *testing.T) {
-	c := clusterOf(t, changed(t, trained, "replicas: 1", "replicas: 3"))
+	c := clusterOf(t, changed(t, trained, "completions: 2", "completions: 3"))
 	yes := true
 	c.set.source.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "trainer.kubeflow.org/v1alpha1", Kind: "TrainJob", Name: "t", UID: "x", Controller: &yes}})
 	if err := c.Client.Update(t.Context(), c.set.source); err != nil {

@@ -3,6 +3,7 @@ package jobset
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
@@ -14,6 +15,7 @@ import (
 const (
 	longestWindow = 31536000
 	mostRestarts  = 1000
+	mostPods      = 10000
 	mostCodes     = 64
 )
 
@@ -47,7 +49,7 @@ func (s *JobSet) recovery(c *cast) (v1alpha1.Recovery, error) {
 		return r, nil
 	}
 	for i, rule := range s.Spec.FailurePolicy.Rules {
-		own, err := rule.recovery(c)
+		own, err := rule.recovery(c, s.restartOf(&rule))
 		if err != nil {
 			return r, fmt.Errorf("spec.failurePolicy.rules[%d] (%s): %w", i, rule.Name, err)
 		}
@@ -109,14 +111,34 @@ func (r *Rule) names(reason string) bool {
 	return len(r.OnJobFailureReasons) == 0 || slices.Contains(r.OnJobFailureReasons, reason)
 }
 
-// recovery returns the rule for a TrainingJob; nil for one that applies to no failures of pods.
-func (r *Rule) recovery(c *cast) (*v1alpha1.RecoveryRule, error) {
+// restartOf returns what restarts if one Job of the rule does: its role if it has one Job, its replica if it has one pod; empty for neither.
+func (s *JobSet) restartOf(r *Rule) v1alpha1.RestartScope {
+	jobs, pods := 1, int32(1)
+	for i := range s.Spec.ReplicatedJobs {
+		if job := &s.Spec.ReplicatedJobs[i]; r.isFor(job.Name) {
+			jobs, pods = max(jobs, job.jobs()), max(pods, job.pods())
+		}
+	}
+	switch {
+	case jobs == 1:
+		return v1alpha1.ScopeRole
+	case pods == 1:
+		return v1alpha1.ScopeReplica
+	default:
+		return ""
+	}
+}
+
+// recovery returns the rule for a TrainingJob, where one Job restarts in that scope; nil for one that applies to no failures of pods.
+func (r *Rule) recovery(c *cast, oneJob v1alpha1.RestartScope) (*v1alpha1.RecoveryRule, error) {
 	own := &v1alpha1.RecoveryRule{Name: r.Name, Roles: c.rolesOf(r.TargetReplicatedJobs), Reasons: ownFailures}
 	switch {
 	case len(r.OnJobFailureMessagePatterns) > 0:
 		return nil, fmt.Errorf("onJobFailureMessagePatterns cannot be kept, because there are no Jobs: leave it out")
 	case !r.names(reasonBackoffLimit):
 		return nil, nil
+	case oneJob == "" && strings.HasPrefix(r.Action, "RestartJob") && !strings.HasPrefix(r.Action, "RestartJobSet"):
+		return nil, fmt.Errorf("action %s cannot be kept where replicas and parallelism are both above 1: write RestartJobSet, as ranks of a collective need it", r.Action)
 	}
 	switch r.Action {
 	case "FailJobSet":
@@ -126,9 +148,9 @@ func (r *Rule) recovery(c *cast) (*v1alpha1.RecoveryRule, error) {
 	case "RestartJobSetAndIgnoreMaxRestarts":
 		own.Scope, own.Cause = v1alpha1.ScopeJob, v1alpha1.CauseInfrastructure
 	case "RestartJob":
-		own.Scope = v1alpha1.ScopeRole
+		own.Scope = oneJob
 	case "RestartJobAndIgnoreMaxRestarts":
-		own.Scope, own.Cause = v1alpha1.ScopeRole, v1alpha1.CauseInfrastructure
+		own.Scope, own.Cause = oneJob, v1alpha1.CauseInfrastructure
 	default:
 		return nil, fmt.Errorf("action %.40q is unknown: write FailJobSet, RestartJobSet, RestartJob, or one of these with AndIgnoreMaxRestarts", r.Action)
 	}

@@ -34,14 +34,13 @@ func (s *JobSet) unservable() error {
 
 func (j *ReplicatedJob) unservable() error {
 	_, isExclusive := j.Template.Annotations[exclusiveTopology]
-	_, isFixed := j.pods()
 	job := &j.Template.Spec
 	switch {
-	case ptr.Deref(j.Replicas, 1) != 1:
-		return fmt.Errorf("replicas is %d: write 1, and the number of pods in parallelism and completions, or let JobSet run this one (without spec.managedBy)", *j.Replicas)
+	case j.jobs() < 1 || j.jobs() > mostPods || j.pods() > mostPods || j.all() > mostPods:
+		return fmt.Errorf("replicas times parallelism must be 1 to %d pods: change one of them", mostPods)
 	case isExclusive:
 		return fmt.Errorf("annotation %s cannot be kept: leave it out", exclusiveTopology)
-	case !isFixed:
+	case ptr.Deref(job.Completions, j.pods()) != j.pods() || j.pods() < 1:
 		return fmt.Errorf("completions must be the same number as parallelism, above 0: each pod is a rank, and all run at once")
 	case job.BackoffLimitPerIndex != nil || job.SuccessPolicy != nil:
 		return fmt.Errorf("backoffLimitPerIndex and successPolicy of the Job cannot be kept: leave them out; spec.successPolicy of the JobSet counts")

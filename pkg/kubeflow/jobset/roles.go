@@ -19,29 +19,28 @@ type cast struct {
 //
 //	awaited                       roles              successPolicy
 //	one, beside others, one pod   Master             Leader; the first other one is Worker
-//	one                           Worker             AllWorkers
+//	one                           Worker             AllWorkers, or AnyWorker for any of several Jobs with one pod each
 //	two, and one has 1 pod        Master, Worker     AllWorkers, or AnyWorker
 func (s *JobSet) casting() (*cast, error) {
-	awaited := s.awaited()
-	isAny, all := s.Spec.SuccessPolicy.Operator == "Any", s.Spec.ReplicatedJobs
+	awaited, all := s.awaited(), s.Spec.ReplicatedJobs
+	isAny := s.Spec.SuccessPolicy.Operator == "Any" && (len(awaited) != 1 || awaited[0].jobs() > 1)
 	c := &cast{roles: map[string]v1alpha1.Role{}, policy: v1alpha1.SuccessAllWorkers}
-	isAlone := func(j *ReplicatedJob) bool { n, _ := j.pods(); return n == 1 }
-	single := slices.IndexFunc(awaited, isAlone)
+	if isAny {
+		c.policy = v1alpha1.SuccessAnyWorker
+	}
+	single := slices.IndexFunc(awaited, func(j *ReplicatedJob) bool { return j.all() == 1 })
+	hasWide := slices.ContainsFunc(awaited, func(j *ReplicatedJob) bool { return j.pods() > 1 })
 	switch {
-	case len(awaited) == 1 && len(all) > 1 && single == 0:
-		c.policy = v1alpha1.SuccessLeader
-		c.roles[awaited[0].Name] = v1alpha1.Master
-		other := slices.IndexFunc(all, func(j ReplicatedJob) bool { return j.Name != awaited[0].Name })
-		c.roles[all[other].Name] = v1alpha1.Worker
-	case len(awaited) == 1:
-		c.roles[awaited[0].Name] = v1alpha1.Worker
-	case len(awaited) == 2 && single >= 0 && (!isAny || isAlone(awaited[1-single])):
-		if isAny {
-			c.policy = v1alpha1.SuccessAnyWorker
-		}
+	case isAny && hasWide, len(awaited) == 0, len(awaited) > 2, len(awaited) == 2 && single < 0:
+		return nil, fmt.Errorf("spec.successPolicy awaits %d replicated jobs: name one in targetReplicatedJobs, or two, and one pod for one of them (with operator Any, one pod for each Job)", len(awaited))
+	case len(awaited) == 2:
 		c.roles[awaited[single].Name], c.roles[awaited[1-single].Name] = v1alpha1.Master, v1alpha1.Worker
+	case len(all) > 1 && single == 0:
+		c.policy = v1alpha1.SuccessLeader
+		other := slices.IndexFunc(all, func(j ReplicatedJob) bool { return j.Name != awaited[0].Name })
+		c.roles[awaited[0].Name], c.roles[all[other].Name] = v1alpha1.Master, v1alpha1.Worker
 	default:
-		return nil, fmt.Errorf("spec.successPolicy awaits %d replicated jobs: name one in targetReplicatedJobs, or two, and one pod for one of them (for both with operator Any)", len(awaited))
+		c.roles[awaited[0].Name] = v1alpha1.Worker
 	}
 	for i := range all {
 		if name := all[i].Name; c.roles[name] == "" {

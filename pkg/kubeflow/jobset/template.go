@@ -1,8 +1,6 @@
 package jobset
 
 import (
-	"crypto/sha1" //nolint:gosec // JobSet's own key of a Job
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"strconv"
@@ -15,16 +13,13 @@ import (
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
-// jobName returns the name that the Job of a replicated job would have. Source: pkg/util/placement of JobSet 0.12.
-func (s *JobSet) jobName(replicated string) string { return s.Name + "-" + replicated + "-0" }
-
-// address returns the name of a pod in DNS.
-func (s *JobSet) address(replicated string, pod int) string {
-	return s.jobName(replicated) + "-" + strconv.Itoa(pod) + "." + s.subdomain()
+// address returns the name in DNS of the first pod of a replicated job. Source: pkg/util/placement of JobSet 0.12.
+func (s *JobSet) address(replicated string) string {
+	return s.Name + "-" + replicated + "-0-0." + s.subdomain()
 }
 
 // common returns what JobSet writes as labels and as annotations on every pod of the replicated job at that place, if its RestartJob gate is off.
-// The restart attempt and the completion index come with each pod (pkg/job/build). Source: labelAndAnnotateObject in
+// What each pod has of its own comes with it (pkg/job/build): the restart attempt, the completion index, and what names its Job. Source: labelAndAnnotateObject in
 // pkg/controllers/jobset_controller.go of JobSet 0.12.
 //
 //	jobset.sigs.k8s.io/jobset-name                 Trainer's SDK lists pods by it; the selector of JobSet's Service
@@ -38,28 +33,27 @@ func (s *JobSet) address(replicated string, pod int) string {
 //	batch.kubernetes.io/job-name, job-name         of the Job: kubectl logs -l, Kueue's and users' selectors
 func (s *JobSet) common(at int) map[string]string {
 	job := &s.Spec.ReplicatedJobs[at]
-	inGroup, groupSize := 0, 0
+	var first, all, firstOfGroup, allOfGroup int
 	for i := range s.Spec.ReplicatedJobs {
-		if s.Spec.ReplicatedJobs[i].GroupName == job.GroupName {
-			groupSize++
-			if i < at {
-				inGroup++
-			}
+		other := &s.Spec.ReplicatedJobs[i]
+		if i == at {
+			first, firstOfGroup = all, allOfGroup
+		}
+		all += other.jobs()
+		if other.GroupName == job.GroupName {
+			allOfGroup += other.jobs()
 		}
 	}
-	key := sha1.Sum([]byte(s.Namespace + "/" + s.jobName(job.Name))) //nolint:gosec // as above
 	texts := map[string]string{
 		prefix + "jobset-name":            s.Name,
 		prefix + "jobset-uid":             string(s.UID),
 		prefix + "replicatedjob-name":     job.Name,
-		prefix + "replicatedjob-replicas": "1",
-		prefix + "global-replicas":        strconv.Itoa(len(s.Spec.ReplicatedJobs)),
-		prefix + "job-index":              "0",
-		prefix + "job-key":                hex.EncodeToString(key[:]),
-		prefix + "job-global-index":       strconv.Itoa(at),
+		prefix + "replicatedjob-replicas": strconv.Itoa(job.jobs()),
+		prefix + "global-replicas":        strconv.Itoa(all),
+		prefix + "job-global-index":       strconv.Itoa(first),
 		prefix + "group-name":             job.GroupName,
-		prefix + "group-replicas":         strconv.Itoa(groupSize),
-		prefix + "job-group-index":        strconv.Itoa(inGroup),
+		prefix + "group-replicas":         strconv.Itoa(allOfGroup),
+		prefix + "job-group-index":        strconv.Itoa(firstOfGroup),
 	}
 	if c := s.Spec.Coordinator; c != nil {
 		texts[prefix+"coordinator"] = fmt.Sprintf("%s-%s-%d-%d.%s", s.Name, c.ReplicatedJob, c.JobIndex, c.PodIndex, s.subdomain())
@@ -67,8 +61,7 @@ func (s *JobSet) common(at int) map[string]string {
 	return texts
 }
 
-// prefix begins JobSet's labels.
-const prefix = "jobset.sigs.k8s.io/"
+const prefix = v1alpha1.JobSetPrefix
 
 // envCompletionIndex is the variable that an indexed Job's containers have.
 const envCompletionIndex = "JOB_COMPLETION_INDEX"
@@ -79,10 +72,9 @@ func (s *JobSet) template(at int, leader string) corev1.PodTemplateSpec {
 	template := job.Template.Spec.Template.DeepCopy()
 	common := s.common(at)
 	template.ObjectMeta = metav1.ObjectMeta{Labels: merged(template.Labels, common), Annotations: merged(template.Annotations, common)}
-	template.Labels[batchv1.JobNameLabel], template.Labels["job-name"] = s.jobName(job.Name), s.jobName(job.Name)
-	template.Annotations[batchv1.JobCompletionIndexAnnotation] = "" // each pod has its own
+	template.Annotations[batchv1.JobCompletionIndexAnnotation] = strconv.Itoa(int(job.pods())) // of which each pod has its own index
 	spec := &template.Spec
-	spec.RestartPolicy, spec.Hostname, spec.Subdomain = "", s.jobName(job.Name), s.subdomain()
+	spec.RestartPolicy, spec.Hostname, spec.Subdomain = "", s.Name+"-"+job.Name, s.subdomain()
 	index := corev1.EnvVar{Name: envCompletionIndex, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
 		APIVersion: "v1", FieldPath: "metadata.labels['" + batchv1.JobCompletionIndexAnnotation + "']"}}}
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {

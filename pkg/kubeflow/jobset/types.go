@@ -121,8 +121,11 @@ func (s *JobSet) subdomain() string {
 	return s.Name
 }
 
-// pods returns the number of pods of a Job of the template, and whether it has one for each of its indexes.
-func (j *ReplicatedJob) pods() (n int32, isFixed bool) {
-	parallel := ptr.Deref(j.Template.Spec.Parallelism, 1)
-	return parallel, ptr.Deref(j.Template.Spec.Completions, parallel) == parallel && parallel > 0
-}
+// jobs returns the number of Jobs of the template.
+func (j *ReplicatedJob) jobs() int { return int(ptr.Deref(j.Replicas, 1)) }
+
+// pods returns the number of pods of each Job.
+func (j *ReplicatedJob) pods() int32 { return ptr.Deref(j.Template.Spec.Parallelism, 1) }
+
+// all returns the number of pods of all Jobs.
+func (j *ReplicatedJob) all() int32 { return int32(j.jobs()) * j.pods() }
