@@ -390,7 +390,7 @@ test-kubeflow: bin/lab bin/operator bin/peers/training-operator bin/agnhost bin/
 	.ci/test-kubeflow $(PARTS)
 
 .PHONY: test-trainer
-test-trainer: bin/lab bin/operator bin/peers/jobset bin/peers/trainer ## run the end-to-end specs of Kubeflow Trainer v2, unchanged, over JobSet's controller and then over ours (5 minutes)
+test-trainer: bin/lab bin/operator bin/peers/jobset bin/peers/trainer ## run end-to-end specs of Kubeflow Trainer v2 and JobSet, unchanged, over JobSet's controller and then over ours (5 minutes)
 	.ci/test-trainer
 
 .PHONY: test-multikueue
