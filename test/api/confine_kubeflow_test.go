@@ -123,12 +123,6 @@ const onlyItsScaler = "only creates and deletes the autoscaler of a Kubeflow job
 func TestAStolenTokenChangesOfServedJobsOnlyWhatTheOperatorChanges(t *testing.T) {
 	s := stealKubeflow(t)
 	const nothing, onlyExpired = "changes nothing of a Kubeflow job but its status", "deletes only a Kubeflow job that has ended and has"
-	merges := func(name string, object client.Object, patch, want string) attempt {
-		return attempt{name, func() error {
-			copied, _ := object.DeepCopyObject().(client.Object)
-			return s.Patch(t.Context(), copied, client.RawPatch("application/merge-patch+json", []byte(patch)), client.DryRunAll)
-		}, want}
-	}
 	finished := s.job(t, "over", `spec: {runPolicy: {managedBy: kueue.x-k8s.io/multikueue}}`)
 	expiring := s.job(t, "late", `spec: {runPolicy: {managedBy: kueue.x-k8s.io/multikueue, ttlSecondsAfterFinished: 60}}`)
 	for _, job := range []*unstructured.Unstructured{finished, expiring} {
@@ -142,16 +136,16 @@ func TestAStolenTokenChangesOfServedJobsOnlyWhatTheOperatorChanges(t *testing.T)
 			patch := client.RawPatch("application/merge-patch+json", []byte(`{"status": {"startTime": "2026-01-01T00:00:00Z"}}`))
 			return s.Status().Patch(t.Context(), s.pytorch.DeepCopy(), patch, client.DryRunAll)
 		}, ""},
-		merges("a spec", s.pytorch, `{"spec": {"runPolicy": {"suspend": true}}}`, nothing),
-		merges("a label", s.pytorch, `{"metadata": {"labels": {"a": "b"}}}`, nothing),
+		s.merges(t, "a spec", s.pytorch, `{"spec": {"runPolicy": {"suspend": true}}}`, nothing),
+		s.merges(t, "a label", s.pytorch, `{"metadata": {"labels": {"a": "b"}}}`, nothing),
 		s.creates(t, "a PyTorchJob", kubeflowJob(t, s.tenant, "PyTorchJob", `metadata: {name: another}`), nothing),
 		s.deletes(t, "a job that runs", s.pytorch, onlyExpired),
 		s.deletes(t, "a job that has ended", finished, onlyExpired),
 		s.deletes(t, "a job that has ended and has a time to live", expiring, ""),
-		merges("the spec of the TrainingJob that serves", s.child, `{"spec": {"suspend": true}}`, ""),
+		s.merges(t, "the spec of the TrainingJob that serves", s.child, `{"spec": {"suspend": true}}`, ""),
 		s.deletes(t, "the TrainingJob that serves", s.child, ""),
-		merges("the owners of the TrainingJob that serves", s.child, `{"metadata": {"ownerReferences": null}}`, "neither owners nor finalizers"),
-		merges("the spec of another TrainingJob", s.running, `{"spec": {"suspend": true}}`, "changes nothing of a TrainingJob but its status"),
+		s.merges(t, "the owners of the TrainingJob that serves", s.child, `{"metadata": {"ownerReferences": null}}`, "neither owners nor finalizers"),
+		s.merges(t, "the spec of another TrainingJob", s.running, `{"spec": {"suspend": true}}`, "changes nothing of a TrainingJob but its status"),
 		s.creates(t, "a TrainingJob that serves none", in(s.tenant, typed(t, job(t, s.tenant, `{}`))), "unless the TrainingJob serves a Kubeflow job"),
 		s.creates(t, "a TrainingJob of another name", s.serving(t, "other"), "unless the TrainingJob serves a Kubeflow job"),
 		{"a TrainingJob of the same name", func() error {

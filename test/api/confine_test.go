@@ -144,6 +144,14 @@ func (s *thief) patches(t *testing.T, name string, object client.Object, patch, 
 	}, want}
 }
 
+// merges returns an attempt to patch an object of a custom resource.
+func (s *thief) merges(t *testing.T, name string, object client.Object, patch, want string) attempt {
+	return attempt{name, func() error {
+		copied, _ := object.DeepCopyObject().(client.Object)
+		return s.Patch(t.Context(), copied, client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll)
+	}, want}
+}
+
 const notOfAJob = "that a TrainingJob controls"
 
 func TestAStolenTokenReachesNoPodButThoseOfJobs(t *testing.T) {

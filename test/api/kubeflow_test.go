@@ -21,23 +21,30 @@ import (
 	"github.com/trainingjob/operator/test/others/kubeflow"
 )
 
-// installed are Kubeflow's CRDs that these tests have installed. They stay until all tests have ended: the API server needs seconds to serve a
+// installed are the CRDs of Kubeflow and JobSet that these tests have installed. They stay until all tests have ended: the API server needs seconds to serve a
 // kind again that has gone.
 var installed []*unstructured.Unstructured
 
 // withKubeflowKinds installs Kubeflow's CRDs, as its module has them, where the cluster has none.
 func withKubeflowKinds(t *testing.T) {
 	t.Helper()
-	if len(installed) > 0 {
-		return
+	var kinds []schema.GroupVersionKind
+	for kind := range kubeflowJobs {
+		kinds = append(kinds, schema.GroupVersionKind{Group: "kubeflow.org", Version: "v1", Kind: kind})
 	}
-	dir, err := kubeflow.TrainingOperator.Dir(t.Context())
+	installKinds(t, kubeflow.TrainingOperator, "manifests/base/crds/kubeflow.org_*.yaml", kinds...)
+}
+
+// installKinds installs the CRDs of a module for these kinds, and returns once the API server serves them.
+func installKinds(t *testing.T, module kubeflow.Module, pattern string, kinds ...schema.GroupVersionKind) {
+	t.Helper()
+	dir, err := module.Dir(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "manifests/base/crds/kubeflow.org_*.yaml"))
-	if err != nil || len(files) != 6 {
-		t.Fatalf("%d CRDs, want 6: %v", len(files), err)
+	files, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil || len(files) != len(kinds) {
+		t.Fatalf("%d CRDs, want %d: %v", len(files), len(kinds), err)
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -56,10 +63,10 @@ func withKubeflowKinds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for kind := range kubeflowJobs {
+	for _, kind := range kinds {
 		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(schema.GroupVersionKind{Group: "kubeflow.org", Version: "v1", Kind: kind + "List"})
-		eventually(t, kind+" is served", func() error { return admin.List(t.Context(), list, client.InNamespace("default")) }, "")
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		eventually(t, kind.Kind+" is served", func() error { return admin.List(t.Context(), list, client.InNamespace("default")) }, "")
 	}
 }
 

@@ -18,6 +18,7 @@ var harmless = map[string]map[string]string{
 		"trainingjobs/status": "users may only read it, and it makes no pods",
 		"pytorchjobs/scale":   "trainingjob-scaler asks about it", "paddlejobs/scale": "trainingjob-scaler asks about it", "jaxjobs/scale": "trainingjob-scaler asks about it",
 		"pytorchjobs/status": noSpec, "tfjobs/status": noSpec, "xgboostjobs/status": noSpec, "paddlejobs/status": noSpec, "jaxjobs/status": noSpec,
+		"jobsets/status": noSpec,
 	},
 	"trainingjob-kubeflow-kinds": {
 		"pytorchjobs/scale": workersOnly, "paddlejobs/scale": workersOnly, "jaxjobs/scale": workersOnly,
@@ -43,6 +44,7 @@ const (
 // A policy on a kind does not hold for its subresources. Discovery lists them, so that a new one in the CRD or in Kubernetes fails here.
 func TestEveryPolicyMindsEverySubresource(t *testing.T) {
 	withKubeflowKinds(t)
+	withJobSets(t)
 	served := subresources(t)
 	policies := 0
 	for _, folder := range []string{admission, confine, kueue, kubeflowKinds} {

@@ -22,6 +22,7 @@ type Module struct{ Path, Version, Sum string }
 var (
 	TrainingOperator = Module{"github.com/kubeflow/training-operator", "v1.9.4", "h1:MjYXzeaHGBmF47BlhCo6+Mb7ypHrVfO6vsys1ZHF56A="}
 	Kueue            = Module{"sigs.k8s.io/kueue", "v0.19.0", "h1:5yCu85qsJhvUVVxE0Csw546DDBcRwUXpBEOmEFlws34="}
+	JobSet           = Module{"sigs.k8s.io/jobset", "v0.12.0", "h1:YYPuV0px8Ongq/RXmJg6V0w2UC67aiR+rCMD06vhQQQ="}
 	MPIOperator      = Module{"github.com/kubeflow/mpi-operator", "v0.8.2", "h1:7PVtV31iX3LSVW0BqRQ64w/NYNfAgP86Bmua2OEi5lg="}
 )
 
