@@ -52,7 +52,7 @@ func TestTheChartInstallsWhatKustomizeInstalls(t *testing.T) {
 		components, values  []string
 		objects             int // at least
 	}{
-		"the base, by default": {"base", "trainingjob-system", nil, nil, 18},
+		"the base, by default": {"base", "trainingjob-system", nil, nil, 17},
 		"with every add-on": {"base", "trainingjob-system", everything,
 			[]string{"mpi.enabled=true", "ttl.enabled=true", "gangs.native=true", "gangs.volcano=true", "gangs.coscheduling=true",
 				"confine.enabled=true", "admission.enabled=true", "kueue.enabled=true", "kueue.multiKueue.manager=true",
