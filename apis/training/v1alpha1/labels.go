@@ -136,6 +136,9 @@ const (
 // AnnotationKubeflowSource is on a TrainingJob that serves a Kubeflow job or a JobSet: a hash of what the operator made it from.
 const AnnotationKubeflowSource = Group + "/kubeflow-source"
 
+// AnnotationTrainJob is on a TrainingJob that serves the JobSet of a TrainJob: the name and the UID of that, with a slash between. Its user reads Events there.
+const AnnotationTrainJob = Group + "/trainjob"
+
 // KubeflowGroup is the API group of Kubeflow's jobs, and KubeflowVersion the version of those that the operator can serve.
 const (
 	KubeflowGroup   = "kubeflow.org"

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
@@ -70,6 +71,23 @@ func ServedJob(job *v1alpha1.TrainingJob) *metav1.OwnerReference {
 		return nil
 	}
 	return ref
+}
+
+// ServedFor returns references to the objects that the job's user knows instead of it: the Kubeflow job or the JobSet that it serves, and the TrainJob of
+// that.
+func ServedFor(job *v1alpha1.TrainingJob) (refs []*corev1.ObjectReference) {
+	served := ServedJob(job)
+	if served == nil {
+		return nil
+	}
+	about := func(version, kind, name string, uid types.UID) {
+		refs = append(refs, &corev1.ObjectReference{APIVersion: version, Kind: kind, Namespace: job.Namespace, Name: name, UID: uid})
+	}
+	about(served.APIVersion, served.Kind, served.Name, served.UID)
+	if name, uid, isOwned := strings.Cut(job.Annotations[v1alpha1.AnnotationTrainJob], "/"); isOwned && served.Kind == v1alpha1.JobSetKind {
+		about(v1alpha1.TrainJobVersion, v1alpha1.TrainJobKind, name, types.UID(uid))
+	}
+	return refs
 }
 
 // HasReplicaServices reports whether each replica has a Service of its own, so that its host name resolves without a subdomain.

@@ -30,6 +30,10 @@ func (s *JobSet) Serve() (*serve.Served, error) {
 	child.APIVersion, child.Kind = v1alpha1.GroupVersion.String(), v1alpha1.Kind
 	child.Labels, child.Annotations = maps.Clone(s.Labels), maps.Clone(s.Annotations)
 	delete(child.Annotations, corev1.LastAppliedConfigAnnotation)
+	delete(child.Annotations, v1alpha1.AnnotationTrainJob)
+	if owner := metav1.GetControllerOfNoCopy(s); owner != nil && owner.Kind == v1alpha1.TrainJobKind {
+		metav1.SetMetaDataAnnotation(&child.ObjectMeta, v1alpha1.AnnotationTrainJob, owner.Name+"/"+string(owner.UID))
+	}
 	metav1.SetMetaDataAnnotation(&child.ObjectMeta, v1alpha1.AnnotationReplicaServices, v1alpha1.ReplicaServicesNone)
 	child.Spec = v1alpha1.TrainingJobSpec{
 		Framework: v1alpha1.Custom, Suspend: ptr.To(s.Spec.Suspend), SuccessPolicy: c.policy, Recovery: recovery,

@@ -140,6 +140,19 @@ func TestATrainJobHasTheEventsOfItsJobSet(t *testing.T) {
 	}
 }
 
+// The TrainingJob names the TrainJob, which a JobSet without one does not get to choose.
+func TestATrainingJobNamesTheTrainJobOfItsJobSet(t *testing.T) {
+	set := read(t, changed(t, pair(""), "annotations: {}", "annotations: {trainingjob.dev/trainjob: other/forged}"))
+	if got := served(t, set).Child.Annotations["trainingjob.dev/trainjob"]; got != "" {
+		t.Errorf("a JobSet without TrainJob names %q", got)
+	}
+	yes := true
+	set.OwnerReferences = []metav1.OwnerReference{{APIVersion: "trainer.kubeflow.org/v1alpha1", Kind: "TrainJob", Name: "t", UID: "x", Controller: &yes}}
+	if got := served(t, set).Child.Annotations["trainingjob.dev/trainjob"]; got != "t/x" {
+		t.Errorf("it names %q, want t/x", got)
+	}
+}
+
 // MultiKueue and JobSet's own controller name themselves or no name.
 func TestAJobSetOfAnotherControllerIsLeftAlone(t *testing.T) {
 	for _, manager := range []string{"", "  managedBy: jobset.sigs.k8s.io/jobset-controller\n", "  managedBy: kueue.x-k8s.io/multikueue\n"} {

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -55,13 +56,19 @@ func (c *Cluster) emit(ctx context.Context, job *v1alpha1.TrainingJob, p *plan.P
 	}
 }
 
-// emitOn writes an Event about the job. A warning is also about the Kubeflow job that the job serves: its user may not know of the TrainingJob. The
-// Kubeflow job itself shows that it begins to restart, or fails: it mirrors these conditions, with Events that have Kubeflow's reasons.
+// alsoServed are the normal Events that are about a served job too: what stops or restarts its pods, or changes a charge.
+var alsoServed = []string{v1alpha1.EventReplicaRestarting, v1alpha1.EventIncidentExplained, v1alpha1.EventCheckpointRequested, v1alpha1.EventCheckpointSaved}
+
+// emitOn writes an Event about the job. A warning, and what alsoServed lists, is also about the Kubeflow job or JobSet that the job serves, and its TrainJob:
+// their user may not know of the TrainingJob. The served job itself shows that it begins to restart, or fails: it mirrors these conditions, with Events
+// that have the reasons of its kind.
 func (c *Cluster) emitOn(job *v1alpha1.TrainingJob, related runtime.Object, e *plan.Event) {
 	c.events.Eventf(job, related, e.Type, e.Reason, e.Action, "%s", e.Message)
 	isMirrored := (e.Reason == v1alpha1.EventRestarting || e.Reason == v1alpha1.ConditionFailed) && !meta.IsStatusConditionTrue(job.Status.Conditions, e.Reason)
-	if served := state.ServedJob(job); served != nil && e.Type == corev1.EventTypeWarning && !isMirrored {
-		about := &corev1.ObjectReference{APIVersion: served.APIVersion, Kind: served.Kind, Namespace: job.Namespace, Name: served.Name, UID: served.UID}
+	if isMirrored || e.Type != corev1.EventTypeWarning && !slices.Contains(alsoServed, e.Reason) {
+		return
+	}
+	for _, about := range state.ServedFor(job) {
 		c.events.Eventf(about, related, e.Type, e.Reason, e.Action, "%s", e.Message)
 	}
 }

@@ -88,7 +88,7 @@ func (t *templates) trimJob(o any) (any, error) {
 	}
 	trimmed := v1alpha1.TrainingJob{
 		TypeMeta: job.TypeMeta, ObjectMeta: identity(job, v1alpha1.AnnotationQueueMessage, v1alpha1.AnnotationAdmittedWorkers, v1alpha1.AnnotationRestart, v1alpha1.AnnotationFirstAttempt,
-			v1alpha1.AnnotationReplicaServices, v1alpha1.AnnotationKubeflowSource, v1alpha1.KueuePrebuiltWorkload),
+			v1alpha1.AnnotationReplicaServices, v1alpha1.AnnotationKubeflowSource, v1alpha1.AnnotationTrainJob, v1alpha1.KueuePrebuiltWorkload),
 		Spec: job.Spec, Status: job.Status,
 	}
 	if carried := state.Carried(job); carried != "" { // it is read once, and large
