@@ -16,6 +16,7 @@ const (
 	longestWindow = 31536000
 	mostRestarts  = 1000
 	mostPods      = 10000
+	mostRoles     = 16
 	mostCodes     = 64
 )
 

@@ -17,6 +17,8 @@ func (s *JobSet) unservable() error {
 	switch _, isExclusive := s.Annotations[exclusiveTopology]; {
 	case len(s.Spec.ReplicatedJobs) == 0:
 		return fmt.Errorf("spec.replicatedJobs is empty: write one")
+	case len(s.Spec.ReplicatedJobs) > mostRoles:
+		return fmt.Errorf("spec.replicatedJobs has %d: write at most %d, and equal ones as one with replicas", len(s.Spec.ReplicatedJobs), mostRoles)
 	case isExclusive:
 		return fmt.Errorf("annotation %s cannot be kept: leave it out, or let JobSet run this one (without spec.managedBy)", exclusiveTopology)
 	case len(s.Spec.VolumeClaimPolicies) > 0:

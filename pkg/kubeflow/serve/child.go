@@ -87,7 +87,7 @@ func override(spec *v1alpha1.TrainingJobSpec, patch string) error {
 	}
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(overridden, field) {
-			return refuse(fmt.Errorf("it sets %.40q, which it may not: set that in the Kubeflow job, or convert the job to a TrainingJob", field))
+			return refuse(fmt.Errorf("it sets %.40q, which it may not: set that in the job itself, or write the job as a TrainingJob", field))
 		}
 	}
 	changed, err := merged(spec, patch)

@@ -254,7 +254,7 @@ func TestOverrides(t *testing.T) {
 	}
 	for patch, want := range map[string]string{
 		`{"recovery":{"maxRestart":7}}`:               `unknown field "maxRestart"`,
-		`{"runPolicy":{"ttlSecondsAfterFinished":7}}`: "set that in the Kubeflow job",
+		`{"runPolicy":{"ttlSecondsAfterFinished":7}}`: "set that in the job itself",
 		`recovery: {}`:                      "write a JSON merge patch",
 		`null`:                              "write a JSON merge patch",
 		`{"recovery":{}} {"suspend":false}`: "write a JSON merge patch",

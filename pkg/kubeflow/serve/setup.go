@@ -99,13 +99,16 @@ func (r *Engine) control(mgr manager.Manager, name string, workers int, by recon
 	return nil
 }
 
-// OutsideOf drops what happens to jobs of excluded namespaces. A job there gets one Event when it appears.
+// OutsideOf drops what happens to jobs of excluded namespaces. A job there gets one Event when it appears, unless another controller runs it.
 func OutsideOf(excluded []string, recorder events.EventRecorder) predicate.Predicate {
 	isOutside := func(job client.Object) bool { return !slices.Contains(excluded, job.GetNamespace()) }
 	filter := predicate.NewPredicateFuncs(isOutside)
 	filter.CreateFunc = func(e event.CreateEvent) bool {
 		if isOutside(e.Object) {
 			return true
+		}
+		if job, isPacked := e.Object.(*unstructured.Unstructured); isPacked && job.Object[elsewhere] == true {
+			return false
 		}
 		recorder.Eventf(e.Object, nil, corev1.EventTypeWarning, v1alpha1.EventNamespaceExcluded, "Ignore",
 			"The operator runs no jobs in namespace %s (--exclude-namespaces): create the job in another namespace.", e.Object.GetNamespace())

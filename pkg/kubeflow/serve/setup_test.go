@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -32,6 +33,23 @@ func TestAJobInAnExcludedNamespaceGetsOneEventAndNothingElse(t *testing.T) {
 	}
 	if text := <-recorder.Events; !strings.Contains(text, v1alpha1.EventNamespaceExcluded) || !strings.Contains(text, "namespace closed") {
 		t.Errorf("Event %q names no namespace", text)
+	}
+}
+
+// JobSet's controller, or Kueue's of another cluster, runs a job also where this operator runs none.
+func TestAJobOfAnotherControllerGetsNoEventInAnExcludedNamespace(t *testing.T) {
+	for kind, isExcluded := range map[string]bool{"JobSet": false, "PyTorchJob": true} {
+		recorder := events.NewFakeRecorder(10)
+		job := Kind{Name: kind, version: "jobset.x-k8s.io/v1alpha2"}.empty() // it names no controller, as most JobSets
+		job.SetNamespace("closed")
+		packed, err := pack(job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cached, isObject := packed.(client.Object)
+		if !isObject || OutsideOf([]string{"closed"}, recorder).Create(event.CreateEvent{Object: cached}) || (len(recorder.Events) == 1) != isExcluded {
+			t.Errorf("%s: %d Events", kind, len(recorder.Events))
+		}
 	}
 }
 
