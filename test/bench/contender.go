@@ -70,10 +70,10 @@ func contenders() []contender {
 		{name: "batch/v1 Job", kinds: []client.Object{&batchv1.Job{}}, job: recoveringBatchJob, cannot: map[string]string{
 			rowRestart: "has no such policy",
 		}},
-		jobSet, pyTorchObjects, pyTorchJob, servedPyTorchJob, bareServedPyTorchJob, tfJob, trainJob, volcanoJob, leaderWorkerSet,
+		jobSet, pyTorchObjects, pyTorchJob, servedPyTorchJob, bareServedPyTorchJob, tfJob, trainJob, servedTrainJob, volcanoJob, leaderWorkerSet,
 	}
 	for _, c := range all {
-		if len(c.peers) > 0 {
+		if len(c.peers) > 0 && c.name != servedTrainJob.name {
 			all = append(all, asShipped(c))
 		}
 	}

@@ -18,6 +18,7 @@ func TestAPeersJobHasThePodsAndTheRecoveryThatWereAskedFor(t *testing.T) {
 		{jobSetKind, whole, []string{"spec", "failurePolicy", "maxRestarts"}, int64(100)},
 		{jobSetKind, single, []string{"spec", "failurePolicy", "maxRestarts"}, int64(0)},
 		{trainingRuntimeKind, whole, []string{"spec", "template", "spec", "failurePolicy", "maxRestarts"}, int64(100)},
+		{servedRuntimeKind, whole, []string{"spec", "template", "spec", "managedBy"}, "trainingjob.dev/operator"},
 		{trainJobKind, whole, []string{"spec", "trainer", "numNodes"}, int64(8)},
 		{pyTorchJobKind, single, []string{"spec", "pytorchReplicaSpecs", "Worker", "replicas"}, int64(7)},
 		{tfJobKind, single, []string{"spec", "tfReplicaSpecs", "Worker", "replicas"}, int64(8)},

@@ -1,6 +1,10 @@
 package main
 
-import "sigs.k8s.io/controller-runtime/pkg/client"
+import (
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
 
 var trainJobKind = kind{
 	yaml: `
@@ -37,4 +41,15 @@ var trainJob = contender{
 	name: "TrainJob", peers: []string{"jobset", "trainer"}, processes: []string{"jobset", "trainer"},
 	asks:  []string{"system:serviceaccount:kubeflow-system:", "system:serviceaccount:jobset-system:"},
 	kinds: []client.Object{trainJobKind.object(), trainingRuntimeKind.object()}, shared: trainingRuntimeKind.shared, job: trainJobKind.job,
+}
+
+// servedRuntimeKind has JobSets run by this operator.
+var servedRuntimeKind = kind{
+	yaml: strings.Replace(trainingRuntimeKind.yaml, "failurePolicy", "managedBy: trainingjob.dev/operator\n      failurePolicy", 1), container: "node", recoveries: jobSetKind.recoveries,
+}
+
+// servedTrainJob is the same TrainJob, whose JobSet this operator runs.
+var servedTrainJob = contender{
+	name: "TrainJob, served", peers: trainJob.peers, processes: []string{"jobset", "trainer", "operator"}, asks: append([]string{"trainingjob-operator/"}, trainJob.asks...),
+	kinds: trainJob.kinds, shared: servedRuntimeKind.shared, job: trainJobKind.job, only: []string{rowLarge, rowSmall, rowHuge, rowRestart, rowNode, rowRest},
 }
