@@ -390,8 +390,14 @@ test-kubeflow: bin/lab bin/operator bin/peers/training-operator bin/agnhost bin/
 	.ci/test-kubeflow $(PARTS)
 
 .PHONY: test-trainer
-test-trainer: bin/lab bin/operator bin/peers/jobset bin/peers/trainer ## run end-to-end specs of Kubeflow Trainer v2 and JobSet, unchanged, over JobSet's controller and then over ours (5 minutes)
+test-trainer: bin/lab bin/operator bin/peers/jobset bin/peers/trainer bin/venv-trainer/ready ## run end-to-end specs of Kubeflow Trainer v2 and JobSet, unchanged, and the Kubeflow SDK, over JobSet's controller and then over ours (6 minutes; python3 with venv)
 	.ci/test-trainer
+
+bin/venv-trainer/ready: test/others/trainer/requirements.txt
+	rm -rf bin/venv-trainer
+	python3 -m venv bin/venv-trainer
+	bin/venv-trainer/bin/pip install -q -r $<
+	touch $@
 
 .PHONY: test-multikueue
 test-multikueue: bin/lab bin/operator bin/kubectl-tj bin/kueue bin/kueue-adapter ## run jobs in other clusters by MultiKueue, on three labs: a manager and two workers (10 minutes)
