@@ -51,5 +51,5 @@ var servedRuntimeKind = kind{
 // servedTrainJob is the same TrainJob, whose JobSet this operator runs.
 var servedTrainJob = contender{
 	name: "TrainJob, served", peers: trainJob.peers, processes: []string{"jobset", "trainer", "operator"}, asks: append([]string{"trainingjob-operator/"}, trainJob.asks...),
-	kinds: trainJob.kinds, shared: servedRuntimeKind.shared, job: trainJobKind.job, only: []string{rowLarge, rowSmall, rowHuge, rowRestart, rowNode, rowRest},
+	kinds: trainJob.kinds, shared: servedRuntimeKind.shared, job: trainJobKind.job, only: []string{rowLarge, rowSmall, rowHuge, rowRestart, rowRest},
 }
