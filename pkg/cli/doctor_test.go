@@ -287,7 +287,7 @@ func TestDoctorOnJobSets(t *testing.T) {
 	}{
 		"neither":           {clinic: clinic{serves: whole(), objects: []client.Object{without}}, not: []string{"JobSet"}},
 		"the flag, no CRD":  {clinic: clinic{serves: whole(), objects: []client.Object{serving}}, status: 1, says: []string{"bad  The operator has --jobsets, and the cluster lacks the CRD of JobSets"}},
-		"served":            {clinic: clinic{serves: sets, objects: []client.Object{serving, theirs}}, says: []string{served, "suffice for: all verbs on JobSets and TrainJobs."}, not: []string{unserved}},
+		"served":            {clinic: clinic{serves: sets, objects: []client.Object{serving, theirs}}, says: []string{served, "suffice for all verbs."}, not: []string{unserved}},
 		"served, one waits": {clinic: clinic{serves: sets, objects: []client.Object{serving, ours}}, says: []string{served, "note " + unserved + ", although the operator has --jobsets"}},
 		"no flag":           {clinic: clinic{serves: sets, objects: []client.Object{without, theirs}}, says: []string{"note The operator does not serve JobSets: it has no --jobsets."}, not: []string{unserved}},
 		"no flag, and one that names the operator": {clinic: clinic{serves: sets, objects: []client.Object{without, ours}}, status: 1,
