@@ -147,6 +147,19 @@ func TestTheStepOfARestartInPlace(t *testing.T) {
 	}
 }
 
+// A node may begin the life in place although it counts as lost. The number of that life, by which a storage system knows the latest process, then goes
+// to no other pod.
+func TestALostNodeThatMayBeginALifeKeepsItsNumber(t *testing.T) {
+	told := `{"life":"1-0","from":"0-0","process":"a","time":"2026-01-05T12:00:14Z"}`
+	pods := seen(restartable(0, told, "a", builder.On(lostNode)), builder.NodeLost(lostNode, 16*second), builder.Now(40*second))
+	job := inAttempt1(builder.Workers(1))
+	was := state.LifeNumber(&job.Status)
+	p := plan.Make(builder.Snapshot(job, pods...))
+	if len(p.Steps) > 0 || state.LifeNumber(&p.Status) <= was {
+		t.Fatalf("number %d after %d, steps %v; want a larger number first", state.LifeNumber(&p.Status), was, p.Steps)
+	}
+}
+
 // A pod that seems pending may run by now, and may have a restart in place assigned: it is deleted at the version that was read,
 // or not at all.
 func TestAPodThatCouldGoOnInPlaceIsDeletedAsItWasRead(t *testing.T) {

@@ -68,8 +68,8 @@ func (s *Snapshot) addRows() {
 	s.addReplicas()
 }
 
-// leaveLost takes back the restarts in place that lost nodes should have done, or pods that were evicted before their next process was seen: no process of
-// the new life began there, and the end belongs to the life before. The new life gets another pod, also if the node comes back.
+// leaveLost takes back the restarts in place that lost nodes should have done, or pods that were evicted before their next process was seen: the end
+// belongs to the life before. A process of the new life may have begun there all the same, so that no other pod gets that life.
 func (s *Snapshot) leaveLost() {
 	for _, pods := range [][]Pod{s.Pods, s.Gone} {
 		for i := range pods {
@@ -78,7 +78,7 @@ func (s *Snapshot) leaveLost() {
 				p.Restarting = false
 			}
 			if s.neverBegan(p) {
-				p.Life, p.Restarting, p.Left = p.Former, false, true
+				p.Missed, p.Life, p.Restarting, p.Left = p.Life, p.Former, false, true
 			}
 		}
 	}
@@ -87,12 +87,7 @@ func (s *Snapshot) leaveLost() {
 // neverBegan reports whether the pod begins no life in place any more. The status remembers the starts of present lives alone.
 func (s *Snapshot) neverBegan(p *Pod) bool {
 	isEvicted := p.Told && p.Process == "" && p.Rejected.Reason != "" && !s.IsPast(p) && !s.remembersStart(p)
-	return p.Restarting && (p.Fenced || s.IsLost(p)) || p.Told && p.Fenced && s.hasTwin(p) || isEvicted
-}
-
-// hasTwin reports whether another pod has the same life.
-func (s *Snapshot) hasTwin(p *Pod) bool {
-	return slices.ContainsFunc(s.Pods, func(other Pod) bool { return other.Name != p.Name && other.Slot == p.Slot && other.Life == p.Life })
+	return p.Restarting && (p.Fenced || s.IsLost(p)) || isEvicted
 }
 
 // sortPods returns the pods by slot and life. It moves each pod once, as they are large.
