@@ -83,11 +83,11 @@ func (c *Checker) mayDrop(d *operator.Decision) bool {
 	return d.Late || !d.Leads() || is(d.From, v1alpha1.ConditionFinished) || c.world.Clock.Now().Before(c.world.Crowded)
 }
 
-// isBeside reports whether the pod is of a rank in the attempt in which another one, or itself, failed by an exit that no rule explains.
+// isBeside reports whether the pod is of a rank in the attempt in which another one, or itself, failed by an exit that no rule makes a loss.
 func isBeside(pod *corev1.Pod, f *v1alpha1.Failure, job *v1alpha1.TrainingJob) bool {
 	isRank := func(role v1alpha1.Role) bool { return role.IsLeader() || role == v1alpha1.Worker }
 	slot, life, restarting, _ := livesIn(job.Name, pod)
-	isExit := f.Reason == "Error" && f.Cause != v1alpha1.CauseInfrastructure && f.Container == ""
+	isExit := f.Reason == "Error" && f.Cause != v1alpha1.CauseInfrastructure && f.Cause != v1alpha1.CausePreempted && f.Container == ""
 	isFormer := slot == state.Slot{Role: f.Role, Index: int(f.Index)} && pod.Name != f.Pod // the rank itself, a life earlier
 	return isExit && isRank(f.Role) && isRank(slot.Role) && !isFormer && !restarting && life.Attempt == int(f.Attempt) && inRange(job, slot)
 }
