@@ -52,10 +52,10 @@ func (c *Checker) isLeftBehind(pod *corev1.Pod, d *operator.Decision) bool {
 	return pod.DeletionTimestamp != nil && (f != nil && !f.lostFrom.IsZero() || c.seemsLost(pod.Spec.NodeName))
 }
 
-// waitsForWell reports whether the pod finds no node, and the nodes that it excludes are well again.
+// waitsForWell reports whether the pod finds no node, and one of the nodes that it excludes is well again.
 func (c *Checker) waitsForWell(pod *corev1.Pod) bool {
 	excludes := pod.Annotations[v1alpha1.AnnotationExcludedNodes]
-	return pod.Spec.NodeName == "" && excludes != "" && !slices.ContainsFunc(strings.Split(excludes, ","), c.seemsLost)
+	return pod.Spec.NodeName == "" && excludes != "" && slices.ContainsFunc(strings.Split(excludes, ","), func(name string) bool { return !c.seemsLost(name) })
 }
 
 // checkReason: a pod is deleted for one of the allowed reasons.
