@@ -100,13 +100,13 @@ func last(line string, words []string) int {
 	return at
 }
 
-// EndedBeside reports whether the rank's program ended by itself at about the same time as the failed one. Either may have been first, and the log of
-// the other may show it.
+// EndedBeside reports whether the rank's program, or an init container of it, ended by itself at about the same time as the failed one. Either may have been
+// first, and the log of the other may show it.
 func EndedBeside(f *v1alpha1.Failure, p *state.Pod) bool {
 	within := followsWithin
 	if isAgents(f) {
 		within += agentNotices
 	}
-	return IsOfRank(f) && p.Exit != nil && p.Exit.Main && p.Exit.Code != 0 && p.Slot != SlotOf(f) && state.IsNeeded(p.Slot.Role) &&
+	return IsOfRank(f) && p.Exit != nil && p.Exit.Code != 0 && p.Slot != SlotOf(f) && state.IsNeeded(p.Slot.Role) &&
 		(p.Life.Attempt == int(f.Attempt) || p.Life.Attempt < 0) && p.Exit.Time.Sub(f.Time.Time).Abs() <= within
 }

@@ -121,6 +121,12 @@ func TestDeleting(t *testing.T) {
 			seen(builder.Failed("worker", 0, builder.Exit(1), builder.At(31*second), builder.Life(0, 0)), builder.Failed("worker", 1, builder.Exit(1), builder.At(30*second), builder.Life(0, 0)),
 				builder.Failed("worker", 2, builder.Exit(143), builder.At(30*second), builder.Life(0, 0)), builder.Failed("worker", 3, builder.Exit(1), builder.At(40*second), builder.Life(0, 0))),
 			[]string{"delete j-worker-3: its life is past"}, 90 * second},
+		{"so is one whose init container failed then: a rank may have waited for it in vain",
+			builder.Job("j", pytorch, builder.Workers(2), builder.Attempt(1), nextStart(90*second), builder.Status(func(s *v1alpha1.TrainingJobStatus) {
+				s.LastFailure = &v1alpha1.Failure{Role: v1alpha1.Worker, Index: 1, Pod: "j-worker-1", Cause: v1alpha1.CauseRetryable, ExitCode: ptr.To[int32](1), Time: builder.Time(30 * second)}
+			})),
+			seen(builder.Failed("worker", 0, builder.FailedInit("prepare", 5), builder.At(31*second), builder.Life(0, 0)), builder.Failed("worker", 1, builder.Exit(1), builder.At(30*second), builder.Life(0, 0))),
+			nil, 90 * second},
 		{"but not while it can run",
 			builder.Job("j", pytorch, builder.Workers(2), builder.Attempt(1), lastFailure("j-worker-1")),
 			seen(builder.Running("worker", 1, builder.Life(0, 0))), []string{"delete j-worker-1: its life is past"}, 0},
