@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -114,6 +115,8 @@ func (f *fate) noteVersion(is *corev1.Pod, restarting, endedBefore bool) {
 		f.former.noteVersion(is, false, true)
 	}
 	switch {
+	case !isOver(is) && is.Status.Reason == "Evicted" && !isForNode(is) && is.DeletionTimestamp == nil && !restarting: // it may go before it shows how it ended
+		f.exit = ptr.To[int32](137)
 	case !isOver(is):
 	case !restarting || ledger.Process(is) == "":
 		f.noteEnd(is, is.DeletionTimestamp != nil && !endedBefore)
