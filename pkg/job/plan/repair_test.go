@@ -71,6 +71,18 @@ func TestARepairBringsBackWhatWasGivenUp(t *testing.T) {
 	}
 }
 
+// A replica of a suspended job that ended by itself before its pod was deleted runs again when the job resumes: no Event calls it given up.
+func TestAResumptionGivesNothingUp(t *testing.T) {
+	job, _ := givenUp(t)
+	builder.Condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended, 0)(job)
+	builder.Remember(v1alpha1.Evaluator, v1alpha1.RoleMemory{})(job)
+	for _, event := range plan.Make(builder.Snapshot(job, builder.Failed("evaluator", 0, builder.Exit(127)), builder.Now(time.Hour))).Events {
+		if event.Reason == v1alpha1.EventReplicaGivenUp {
+			t.Errorf("the job resumes, and an Event says %s", event.Message)
+		}
+	}
+}
+
 // The life that begins next answers a request. The request ends the back-off after a failure, but not the back-off of earlier requests.
 func TestARequestInTheBackOffEndsItAndRestartsNothing(t *testing.T) {
 	for name, c := range map[string]struct {
