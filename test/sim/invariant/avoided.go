@@ -32,7 +32,7 @@ func countsForNode(spec *v1alpha1.TrainingJobSpec, i *v1alpha1.Incident) (surely
 	switch {
 	case isNoFault(spec, i):
 		return false, false
-	case i.Cause == v1alpha1.CauseHang:
+	case i.Reason == v1alpha1.ReasonProgressStalled:
 		return false, slices.ContainsFunc([]string{" is in ", " does not answer", " rank "}, func(how string) bool { return strings.Contains(i.Message, nameOf(i)+how) })
 	case i.Reason == "Error" && i.ExitCode != nil && i.Container == "":
 		may = *i.ExitCode != 143 && (*i.ExitCode != 137 || !hasProbe(spec, i.Role)) // else the kubelet may have ended it
