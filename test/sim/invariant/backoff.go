@@ -57,7 +57,7 @@ func (c *Checker) checkBackOff(h *history, before, after *v1alpha1.TrainingJob) 
 	joiners := c.joiners(h, before, after, anew)
 	for _, slot := range joiners {
 		now := metav1.NewTime(c.writer.At.Truncate(time.Second)) // not that of the write, which can be slow
-		ended := v1alpha1.Incident{Failure: v1alpha1.Failure{Role: slot.Role, Index: int32(slot.Index)}, Scope: joinedScope(before, slot, joiners), RestartTime: now}
+		ended := v1alpha1.Incident{Failure: v1alpha1.Failure{Role: slot.Role, Index: int32(slot.Index)}, Scope: joinedScope(after, slot, joiners), RestartTime: now}
 		h.backOffs.promise(after, &ended, rows)
 	}
 	c.checkOwnBackOffs(h, before, after, rows)

@@ -59,7 +59,8 @@ func mayRestartRoles(job *v1alpha1.TrainingJob) bool {
 	return slices.ContainsFunc(job.Spec.Recovery.Rules, func(r v1alpha1.RecoveryRule) bool { return r.Scope == v1alpha1.ScopeRole })
 }
 
-// joinedScope returns the scope of the restart of the slot as part of an incident: its role, if a rule may restart roles and no replica of it is left out.
+// joinedScope returns the scope of the restart of the slot as part of an incident: its role, if a rule may restart roles and no replica of it is left out that
+// has not succeeded by then.
 func joinedScope(job *v1alpha1.TrainingJob, slot state.Slot, joiners []state.Slot) v1alpha1.RestartScope {
 	count := 0
 	for _, joiner := range joiners {
