@@ -130,6 +130,9 @@ func (w *World) initialize(pod *corev1.Pod) {
 	if fails {
 		w.endedAt[pod.UID] = w.Clock.Now()
 	}
+	if check, isKnown := w.checks[pod.UID]; isKnown { // also of one that was to take longer, before the checks became short
+		w.checks[pod.UID] = span{check.from, w.Clock.Now()}
+	}
 }
 
 // isInitialized reports whether the init containers of the pod have ended, but for those that go on beside the others.
