@@ -156,7 +156,7 @@ func (c *Checker) checkAttemptIsLate(job *v1alpha1.TrainingJob, limit time.Durat
 	h, attempt := c.of(job.UID), int(job.Status.Attempt)
 	began := h.begins.attempts[attempt]
 	for _, i := range job.Status.Incidents {
-		if i.Reason == v1alpha1.ReasonPreflightFailed && int(i.Attempt) == attempt && !isApart(&job.Spec, i.Role) && i.RestartTime.After(began) {
+		if i.Reason == v1alpha1.ReasonPreflightFailed && int(i.Attempt) == attempt && isNeeded(i.Role) && i.RestartTime.After(began) {
 			began = i.RestartTime.Time
 		}
 	}
@@ -171,7 +171,7 @@ func (c *Checker) slowestCheck(job *v1alpha1.TrainingJob) time.Duration {
 	slowest := time.Duration(0)
 	for _, o := range c.writer.Process.Cache.List(server.Pods) {
 		slot, life, _, named := livesIn(job.Name, o.(*corev1.Pod))
-		if named && !isApart(&job.Spec, slot.Role) && life == lifeIn(job, memoryOf(job), slot) {
+		if named && isNeeded(slot.Role) && life == lifeIn(job, memoryOf(job), slot) {
 			slowest = max(slowest, c.world.CheckedFor(o.GetUID(), c.decided())-time.Second)
 		}
 	}

@@ -91,6 +91,11 @@ func isApart(spec *v1alpha1.TrainingJobSpec, role v1alpha1.Role) bool {
 	return (role == v1alpha1.Evaluator || isOwn) && spec.ReplicaSpecs[role].RestartScope != v1alpha1.ScopeJob
 }
 
+// isNeeded reports whether the job does not run without the role's replicas: ranks and parameter servers.
+func isNeeded(role v1alpha1.Role) bool {
+	return role.IsLeader() || role == v1alpha1.Worker || role == v1alpha1.PS
+}
+
 // leader returns the slot that leads the job: chief, master or launcher, or worker 0 if there is none of them.
 func leader(spec *v1alpha1.TrainingJobSpec) state.Slot {
 	for _, role := range []v1alpha1.Role{v1alpha1.Chief, v1alpha1.Master, v1alpha1.Launcher} {
