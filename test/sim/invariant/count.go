@@ -166,12 +166,13 @@ func (c *Checker) checkAttemptIsLate(job *v1alpha1.TrainingJob, limit time.Durat
 	}
 }
 
-// slowestCheck returns how long the slowest preflight check took of the pods that the decision saw and the job needs, in whole seconds of kubelets.
+// slowestCheck returns how long the slowest preflight check took of those that the decision saw, in pods that the job needs, in whole seconds of kubelets.
 func (c *Checker) slowestCheck(job *v1alpha1.TrainingJob) time.Duration {
 	slowest := time.Duration(0)
 	for _, o := range c.writer.Process.Cache.List(server.Pods) {
-		slot, life, _, named := livesIn(job.Name, o.(*corev1.Pod))
-		if named && isNeeded(slot.Role) && life == lifeIn(job, memoryOf(job), slot) {
+		pod := o.(*corev1.Pod)
+		slot, life, _, named := livesIn(job.Name, pod)
+		if named && isNeeded(slot.Role) && life == lifeIn(job, memoryOf(job), slot) && len(pod.Status.InitContainerStatuses) > 0 {
 			slowest = max(slowest, c.world.CheckedFor(o.GetUID(), c.decided())-time.Second)
 		}
 	}
