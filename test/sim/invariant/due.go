@@ -84,7 +84,7 @@ func (c *Checker) checkAttemptDue(job *v1alpha1.TrainingJob, since, slack time.D
 	if limit := job.Spec.RunPolicy.StartupDeadlineSeconds; hasPassed(since-slack, limit) && !hasChecks(&job.Spec) {
 		c.violate("27 deadlines come: attempt %d is %s %v after its first pod, and startupDeadlineSeconds is %d", job.Status.Attempt, job.Status.Phase, since, *limit)
 	}
-	if s := job.Spec.Scheduling; s != nil && hasPassed(since-slack, s.TimeoutSeconds) && job.Spec.Elastic == nil && c.lacksNode(job) {
+	if s := job.Spec.Scheduling; s != nil && hasPassed(since-slack, s.TimeoutSeconds) && job.Spec.Elastic == nil && c.lacksNode(job, slack) {
 		c.violate("27 deadlines come: a pod of attempt %d has no node %v after the first one came, and scheduling.timeoutSeconds is %d", job.Status.Attempt, since, *s.TimeoutSeconds)
 	}
 }
@@ -99,13 +99,13 @@ func hasChecks(spec *v1alpha1.TrainingJobSpec) bool {
 	return false
 }
 
-// lacksNode reports whether a pod of a present life that the job needs has no node.
-func (c *Checker) lacksNode(job *v1alpha1.TrainingJob) bool {
+// lacksNode reports whether a pod of a present life that the job needs has no node, and has had time to get one: it may be a new one.
+func (c *Checker) lacksNode(job *v1alpha1.TrainingJob, slack time.Duration) bool {
 	memory := memoryOf(job)
 	return slices.ContainsFunc(c.world.Pods(), func(pod *corev1.Pod) bool {
 		slot, life, _, named := livesIn(job.Name, pod)
 		ref := ledger.OwnerOf(pod)
 		isPresent := named && ref != nil && ref.UID == job.UID && life == lifeIn(job, memory, slot) && inRange(job, slot) && !isApart(&job.Spec, slot.Role)
-		return isPresent && pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && !world.IsOver(pod)
+		return isPresent && c.world.Clock.Since(pod.CreationTimestamp.Time) > slack && pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && !world.IsOver(pod)
 	})
 }
