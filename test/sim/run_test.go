@@ -148,6 +148,7 @@ func (r *run) catchUp(p *operator.Process) {
 			p.Cache.Advance(kind, n)
 		}
 	}
+	p.NoteLag()
 }
 
 // isWrong reports whether the run has gone wrong.

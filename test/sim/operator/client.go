@@ -122,8 +122,20 @@ func (p *Process) apply(r *server.Request, waits bool) (client.Object, error) {
 	return answer, err
 }
 
-// IsHindered reports whether faults kept the process from a read or a write in the last seconds.
+// IsHindered reports whether faults kept the process from a read or a write in the last seconds, or its cache from changes of the job (NoteLag).
 func (p *Process) IsHindered() bool { return p.world.Clock.Since(p.failedAt) < 5*time.Second }
+
+// NoteLag notes whether the cache of the leader lacks changes of the job, of others or its own. It is called at each moment.
+func (p *Process) NoteLag() {
+	switch now := p.world.Clock.Now(); {
+	case !p.Leads || p.Cache.Behind(server.Jobs) == 0:
+		p.behindSince = time.Time{}
+	case p.behindSince.IsZero():
+		p.behindSince = now
+	case now.Sub(p.behindSince) >= 3*time.Second: // much more than it takes in a cluster
+		p.failedAt = now
+	}
+}
 
 // delayed returns the request as it arrives when its process has crashed or got its answer.
 func delayed(r *server.Request) *server.Request {

@@ -87,6 +87,7 @@ type Process struct {
 	retries       workqueue.TypedRateLimiter[client.ObjectKey]
 	pendingWrites map[server.Kind]int // how many changes the cache must show before the next read
 	failedAt      time.Time           // when a pass last failed, or could not write because the cache was old
+	behindSince   time.Time           // from when on the cache of the leader has had an old job; zero if it has not
 	dead          bool
 	queue         manager.Queue
 	decision      *Decision
