@@ -114,14 +114,22 @@ func (f *fate) noteVersion(is *corev1.Pod, restarting, endedBefore bool) {
 	if restarting && f.former != nil && is.Status.Reason == "Evicted" {
 		f.former.noteVersion(is, false, true)
 	}
+	if !restarting && !isOver(is) {
+		f.noteEviction(is)
+	}
 	switch {
-	case !isOver(is) && is.Status.Reason == "Evicted" && !isForNode(is) && is.DeletionTimestamp == nil && !restarting: // it may go before it shows how it ended
-		f.exit = ptr.To[int32](137)
 	case !isOver(is):
 	case !restarting || ledger.Process(is) == "":
 		f.noteEnd(is, is.DeletionTimestamp != nil && !endedBefore)
 	case endedBefore && f.former != nil: // reported late
 		f.former.noteEnd(is, false)
+	}
+}
+
+// noteEviction writes down that the kubelet evicts the pod for its own storage: the pod may go before it shows how its containers ended.
+func (f *fate) noteEviction(is *corev1.Pod) {
+	if is.Status.Reason == "Evicted" && !isForNode(is) && is.DeletionTimestamp == nil {
+		f.exit = ptr.To[int32](137)
 	}
 }
 
