@@ -124,7 +124,7 @@ func lateFailure(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) *
 		return nil
 	}
 	late := NewRestart(s, ofPod(s, &ended), ScopeOf(&s.Job.Spec, p.Slot), &ended)
-	isExit := IsOfProgram(&late.Failure) || late.RuleMade
+	isExit := IsOfProgram(&late.Failure) || late.RuleMade && p.Exit != nil // of an eviction it may be missing
 	isAlone := wentAlone(s, incident, &late)
 	late.Scope = incident.Scope
 	if isNoNews(incident, &late, p) || isAlone || beganLater(incident, late.Reason, p) || isExit && !endedItself(incident, &late, p) {
@@ -202,10 +202,7 @@ func asEnded(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) state
 
 // isEndedBy reports whether the incident ended the pod's life, and no other incident began with the pod.
 func isEndedBy(s *state.Snapshot, incident *v1alpha1.Incident, p *state.Pod) bool {
-	if p.Life.Attempt != int(incident.Attempt) || !s.IsPast(p) || !s.InRange(p.Slot) || beganAnother(s, incident, p) {
-		return false
-	}
-	if !hadProcess(s, p) {
+	if p.Life.Attempt != int(incident.Attempt) || !s.IsPast(p) || !s.InRange(p.Slot) || beganAnother(s, incident, p) || !hadProcess(s, p) {
 		return false
 	}
 	switch incident.Scope {

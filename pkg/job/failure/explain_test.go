@@ -223,6 +223,8 @@ func TestAnEarlierExitThatIsReportedLate(t *testing.T) {
 		{"one with code 0 says nothing", restarted(), seen(builder.Succeeded("worker", 2, past, builder.At(20*second))), nil},
 		{"an eviction seconds later, which a busy kubelet reports late", restarted(), seen(evicted(40 * second)), []string{"worker-2 Retryable Evicted charged"}},
 		{"of a pod that was gone before its end was reported", restarted(), seen(evictedOnly, seenAt), []string{"worker-2 Retryable Evicted charged"}},
+		{"of one that a rule calls a loss", restarted(builder.Rules(rule{Reasons: []string{"Evicted"}, Cause: v1alpha1.CauseInfrastructure})), seen(evictedOnly, seenAt),
+			[]string{"worker-2 Infrastructure Evicted free by rule"}},
 		{"an eviction much later", restarted(), seen(evicted(45 * second)), nil},
 		{"an eviction explains no error of the program's own", restarted(builder.Incidents(incident(func(i *v1alpha1.Incident) { i.Message = "ValueError: batch 17 is empty" }))),
 			seen(evicted(40 * second)), nil},

@@ -100,8 +100,7 @@ func last(line string, words []string) int {
 	return at
 }
 
-// EndedBeside reports whether the rank's program, or an init container of it, ended by itself at about the same time as the failed one. Either may have been
-// first, and the log of the other may show it.
+// EndedBeside reports whether the rank's program or init container ended at about the time of the failed one: either may have been first, as its log may show.
 func EndedBeside(f *v1alpha1.Failure, p *state.Pod) bool {
 	within := followsWithin
 	if isAgents(f) {
