@@ -3,7 +3,6 @@ package invariant
 import (
 	"encoding/json"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -149,22 +148,13 @@ func (c *Checker) checkLeaderFirst(job *v1alpha1.TrainingJob, pod *corev1.Pod, s
 }
 
 // hasNotRestarted reports whether a pod should restart in place and has not: within its grace period and 15 s, before its node was lost, or before it was
-// taken out of the Service, to which no pod returns. Out of the Service it may begin its life when another pod already has that life.
+// taken out of the Service, to which no pod returns.
 func (c *Checker) hasNotRestarted(r *server.Request, pod *corev1.Pod, job *v1alpha1.TrainingJob) bool {
 	_, _, restarting, _ := livesIn(job.Name, pod)
 	due := toldAt(pod).Add(time.Duration(ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 30))*time.Second + 15*time.Second)
 	isLate := !c.world.Clock.Now().Before(due) && r.Delete.Preconditions.ResourceVersion != nil
 	_, isReachable := pod.Labels[v1alpha1.LabelJobName]
-	return restarting && (isLate || c.seemsAway(pod.Spec.NodeName) || !isReachable) || c.isFenced(pod) && !toldAt(pod).IsZero() && c.hasTwin(job.Name, pod)
-}
-
-// hasTwin reports whether another pod has the life of the pod.
-func (c *Checker) hasTwin(job string, pod *corev1.Pod) bool {
-	slot, life, _, _ := livesIn(job, pod)
-	return slices.ContainsFunc(c.world.Pods(), func(other *corev1.Pod) bool {
-		theirs, lives, _, named := livesIn(job, other)
-		return named && other.UID != pod.UID && theirs == slot && lives == life
-	})
+	return restarting && (isLate || c.seemsAway(pod.Spec.NodeName) || !isReachable)
 }
 
 // toldAt returns when the pod was told.
