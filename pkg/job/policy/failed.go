@@ -32,16 +32,12 @@ func failed(s *state.Snapshot) (*Ruling, time.Time) {
 	return ruling, time.Time{}
 }
 
-// givenUp returns the failures that the job accepts from now on: their replicas are not restarted, and do not restart with others. A job that resumes
-// accepts none: it runs all replicas again.
+// givenUp returns the failures that the job accepts from now on: their replicas are not restarted, and do not restart with others.
 func givenUp(s *state.Snapshot, restarts []failure.Restart) []failure.Restart {
-	if s.IsSuspended() {
-		return nil
-	}
 	var left []failure.Restart
 	for r := range s.Replicas() {
 		runsAgain := slices.ContainsFunc(restarts, func(i failure.Restart) bool { return failure.Covers(&i.Incident, r.Slot) })
-		if !failure.IsApart(&s.Job.Spec, r.Slot.Role) || !r.IsBroken() || runsAgain {
+		if s.IsSuspended() || !failure.IsApart(&s.Job.Spec, r.Slot.Role) || !r.IsBroken() || runsAgain { // a job that resumes runs all replicas again
 			continue
 		}
 		if restart := failure.RestartOf(s, r); isGivenUp(s, &restart) {

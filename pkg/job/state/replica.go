@@ -1,7 +1,6 @@
 package state
 
 import (
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,8 +33,7 @@ const (
 	Pending
 	// Starting: its pod has a node and does not run yet, or restarts in place.
 	Starting
-	// Ending: its pod was deleted before it ran, or may have begun its life in place on a lost node. Nothing is lost, so there is no incident: it gets its
-	// next life.
+	// Ending: its pod was deleted before it ran, or may have begun its life unseen. There is no incident: it gets its next life.
 	Ending
 	// Running: its pod runs.
 	Running
@@ -71,17 +69,11 @@ func (s *Snapshot) stateOf(r *Replica) State {
 		return s.stateByPod(r)
 	case m.Started.Has(i) && !s.IsFinished():
 		return Vanished
-	case s.missedLife(r):
+	case s.missed[r.Slot] == r.Life && r.Life != Life{}:
 		return Ending
 	default:
 		return Missing
 	}
-}
-
-// missedLife reports whether a pod of the slot may have begun the present life unseen. No other pod may have the number of that life.
-func (s *Snapshot) missedLife(r *Replica) bool {
-	isIts := func(p Pod) bool { return p.Slot == r.Slot && p.Missed == r.Life && p.Missed != Life{} }
-	return slices.ContainsFunc(s.PodsOf(r.Slot), isIts) || slices.ContainsFunc(s.Gone, isIts)
 }
 
 // stateByPod returns the state of a replica that has a pod. The first line that fits decides.

@@ -19,6 +19,8 @@ type Snapshot struct {
 	Memory Memory
 	// awaitedNodes are the nodes whose silence ends a wait of the job.
 	awaitedNodes []string
+	// missed are the lives that pods may have begun in place unseen (leaveLost). No other pod may have their numbers.
+	missed map[Slot]Life
 
 	replicas []Replica
 	// first is the row of each role's replica 0.
@@ -31,7 +33,7 @@ func New(o Observed) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Snapshot{Observed: o, Memory: memory}
+	s := &Snapshot{Observed: o, Memory: memory, missed: map[Slot]Life{}}
 	s.addFound()
 	for i := range s.Pods {
 		p := &s.Pods[i]
@@ -69,7 +71,7 @@ func (s *Snapshot) addRows() {
 }
 
 // leaveLost takes back the restarts in place that lost nodes should have done, or pods that were evicted before their next process was seen: the end
-// belongs to the life before. A process of the new life may have begun there all the same, so that no other pod gets that life.
+// belongs to the life before. A process of the new life may have begun there unseen all the same.
 func (s *Snapshot) leaveLost() {
 	for _, pods := range [][]Pod{s.Pods, s.Gone} {
 		for i := range pods {
@@ -78,7 +80,8 @@ func (s *Snapshot) leaveLost() {
 				p.Restarting = false
 			}
 			if s.neverBegan(p) {
-				p.Missed, p.Life, p.Restarting, p.Left = p.Life, p.Former, false, true
+				s.missed[p.Slot] = slices.MaxFunc([]Life{s.missed[p.Slot], p.Life}, Life.Compare)
+				p.Life, p.Restarting, p.Left = p.Former, false, true
 			}
 		}
 	}

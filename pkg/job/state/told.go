@@ -91,8 +91,6 @@ type Stay struct {
 	Restarting bool
 	// Left is whether the operator has started another life in place, and the pod ended or lost its node without it.
 	Left bool
-	// Missed is that other life if a node that is lost, or a kubelet that evicts the pod, may have begun it unseen; the zero value if none did.
-	Missed Life
 	// Leaves are the processes that it has left, or is to leave, for its present life.
 	Leaves []string
 	// RestartRefused is whether the API server has refused to have the pod restarted in place.
