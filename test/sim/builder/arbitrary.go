@@ -72,7 +72,7 @@ func arbitraryRecovery(t *rapid.T) func(*v1alpha1.Recovery) {
 		for range rapid.IntRange(0, 2).Draw(t, "rules") {
 			rule := v1alpha1.RecoveryRule{
 				ExitCodes:     rapid.SliceOfN(rapid.SampledFrom([]int32{1, 127, 137}), 0, 2).Draw(t, "exit codes"),
-				Reasons:       rapid.SliceOfN(rapid.SampledFrom([]string{"OOMKilled", "NodeLost", "ProgressStalled", "StartupDeadline", "Vanished"}), 0, 1).Draw(t, "reasons"),
+				Reasons:       rapid.SliceOfN(rapid.SampledFrom([]string{"OOMKilled", "Evicted", "NodeLost", "ProgressStalled", "StartupDeadline", "Vanished"}), 0, 1).Draw(t, "reasons"),
 				Roles:         rapid.SliceOfN(rapid.SampledFrom([]v1alpha1.Role{v1alpha1.Worker, v1alpha1.PS}), 0, 1).Draw(t, "roles"),
 				Signals:       rapid.SliceOfN(rapid.SampledFrom([]int32{9, 15}), 0, 1).Draw(t, "signals"),
 				Conditions:    rapid.SliceOfN(rapid.SampledFrom([]string{"DisruptionTarget", "Throttled"}), 0, 1).Draw(t, "conditions"),
