@@ -311,7 +311,7 @@ var basics = []scenario{
 			r.exit(1, "worker-2") // it has lost its connection
 			r.restarted(1)
 			r.running()
-			r.goOnInPlace("j-worker-0", "j-worker-1", "j-worker-1-a1r0", "j-worker-2-a1r0") // the second one is lost
+			r.goOnInPlace("j-worker-0", "j-worker-1", "j-worker-1-a1r1", "j-worker-2-a1r0") // the second one is lost, and may have begun its life
 			r.succeed("worker-0")
 		}},
 	{name: "node_out_of_service", job: []builder.JobOption{pytorch, builder.Workers(2)}, want: leaderSucceeded(1, 1, 0),
