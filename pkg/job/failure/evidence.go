@@ -59,8 +59,7 @@ func Explain(s *state.Snapshot, begun []Restart) []Amendment {
 }
 
 // becameUnhealthy returns the unhealthy node that explains a charged exit, or a hang of a rank that its stacks show. Its condition began within the incident
-// window: a device breaks first, and its monitor reports that later. After a restart of the whole job it may be the node of any replica, if the
-// condition did not begin before the exit: ranks fail in the same second, and the first one is unknown.
+// window, as a monitor reports late. After a restart of the whole job it may be the node of any replica, if the condition did not begin before the exit.
 func becameUnhealthy(s *state.Snapshot, incident *v1alpha1.Incident) (n state.Node, is bool) {
 	isHang := incident.Cause == v1alpha1.CauseHang && incident.Node != ""
 	if !incident.Charged || incident.Explained || incident.Cause != v1alpha1.CauseRetryable && !isHang || !s.AvoidsUnhealthyNodes() {
