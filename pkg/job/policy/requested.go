@@ -63,7 +63,8 @@ func WaitsForRequest(s *state.Snapshot, slot state.Slot) bool {
 
 // requestedRestart returns the restart of the whole job, or of the replica with all replicas that cannot continue without it.
 func requestedRestart(s *state.Snapshot, request *state.Request) failure.Restart {
-	r, scope, pod := &state.Replica{Slot: state.Leader(&s.Job.Spec)}, v1alpha1.ScopeJob, "" // a request for the whole job names no pod
+	leader := state.Leader(&s.Job.Spec)
+	r, scope, pod := &state.Replica{Slot: leader, Life: s.Life(leader)}, v1alpha1.ScopeJob, "" // a request for the whole job names no pod
 	if named := request.Replica; named != nil {
 		r, scope, pod = named, failure.ScopeOf(&s.Job.Spec, named.Slot), state.PodName(s.Job.Name, named.Slot, named.Life) // it may be gone
 	}

@@ -53,8 +53,8 @@ func TestARestartThatIsAskedFor(t *testing.T) {
 			continue
 		}
 		i := v.Restarts[0]
-		if i.Charged || i.Scope != v1alpha1.ScopeJob || !i.NextStart.Equal(s.Now.Add(4*second)) || i.InRow != 4 || i.Pod+i.Node != "" {
-			t.Errorf("%s: the incident %+v: want the whole job, after 4 s as it is the fourth in a row, for free, and without a pod", name, i)
+		if i.Charged || i.Scope != v1alpha1.ScopeJob || !i.NextStart.Equal(s.Now.Add(4*second)) || i.InRow != 4 || i.Attempt != 3 || i.Pod+i.Node != "" {
+			t.Errorf("%s: the incident %+v: want the whole job, after 4 s as it is the fourth in a row, for free, of attempt 3, and without a pod", name, i)
 		}
 	}
 }
