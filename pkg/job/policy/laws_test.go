@@ -153,7 +153,8 @@ func checkOrders(t *rapid.T, s *state.Snapshot, v policy.Verdict) {
 	}
 }
 
-// waitsForOneWithoutNode reports whether the program of a rank has ended while another rank of the collective never ran and has no node.
+// waitsForOneWithoutNode reports whether the program of a rank has ended while another rank of the collective never ran and has no node, or no pod, because the
+// API server refuses it.
 func waitsForOneWithoutNode(s *state.Snapshot, o *failure.Restart) bool {
 	p := s.Replica(failure.SlotOf(&o.Failure)).Pod
 	isExit := p != nil && p.Exit != nil && p.Exit.Reason == o.Reason // a rule may call a loss a failure
@@ -161,7 +162,8 @@ func waitsForOneWithoutNode(s *state.Snapshot, o *failure.Restart) bool {
 		return false
 	}
 	return s.Any(func(r *state.Replica) bool {
-		return state.IsMember(&s.Job.Spec, r.Slot.Role) && r.State == state.Pending && !s.Memory[r.Slot.Role].Started.Has(r.Slot.Index)
+		hasNone := r.State == state.Pending || r.State == state.Missing && s.RefusalOf(r) != nil
+		return state.IsMember(&s.Job.Spec, r.Slot.Role) && hasNone && !s.Memory[r.Slot.Role].Started.Has(r.Slot.Index)
 	})
 }
 
