@@ -200,8 +200,6 @@ func TestProgressIsWrittenAtMostEveryThreeSeconds(t *testing.T) {
 		wake   time.Duration
 	}{
 		{"progress within that time waits", 10*second + 400*time.Millisecond, progress, false, 13 * second},
-		{"that all pods have nodes waits: most run within that time", 10*second + 400*time.Millisecond,
-			seen(builder.Pending("worker", 0), builder.Pending("worker", 1), builder.Pending("worker", 2)), false, 13 * second},
 		{"progress after it is written", 13 * second, progress, true, 0},
 		{"that all replicas run is written at once", 10*second + 400*time.Millisecond,
 			seen(builder.Running("worker", 0), builder.Running("worker", 1), builder.Running("worker", 2)), true, 0},

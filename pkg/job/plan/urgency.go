@@ -56,7 +56,7 @@ func recordAfter(was, next *v1alpha1.TrainingJobStatus) time.Duration {
 
 // isUrgent reports whether next must be written at once: more than progress has changed.
 func isUrgent(was, next *v1alpha1.TrainingJobStatus) bool {
-	for _, condition := range []string{v1alpha1.ConditionCreated, v1alpha1.ConditionRunning, v1alpha1.ConditionRestarting, v1alpha1.ConditionProgressing, v1alpha1.ConditionStalled} {
+	for _, condition := range []string{v1alpha1.ConditionCreated, v1alpha1.ConditionScheduled, v1alpha1.ConditionRunning, v1alpha1.ConditionRestarting, v1alpha1.ConditionProgressing, v1alpha1.ConditionStalled} {
 		if changed(was, next, condition) {
 			return true
 		}
