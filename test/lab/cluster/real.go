@@ -49,24 +49,26 @@ func beside(name string) (string, error) {
 	return filepath.Join(filepath.Dir(self), name), nil
 }
 
+// checkKubelet finds a program that is missing.
+func (o Options) checkKubelet() error {
+	if _, err := os.Stat(o.Kubelet); o.Kubelet != "" && err != nil {
+		return fmt.Errorf("looking for the program of --kubelet (make bin/versions/1.35/kubelet builds one): %w", err)
+	}
+	return nil
+}
+
 // checkReal finds out, before anything is touched, whether the machine can have real nodes.
 func (o Options) checkReal() error {
 	if o.Real < 0 || o.Real > network.MaxNodes || o.RealGPUs < 0 {
 		return fmt.Errorf("--real %d with --real-gpus %d: there can be 0 to %d real nodes, with 0 GPUs or more", o.Real, o.RealGPUs, network.MaxNodes)
 	}
-	if o.Kubelet != "" && o.Real == 0 {
-		return errors.New("--kubelet is for real nodes: fake ones have none (add --real 2)")
-	}
-	if _, err := os.Stat(o.Kubelet); o.Kubelet != "" && err != nil {
-		return fmt.Errorf("looking for the program of --kubelet (make bin/versions/1.35/kubelet builds one): %w", err)
-	}
 	if o.Real == 0 {
-		if len(o.Images) > 0 {
-			return errors.New("--image is for real nodes: fake ones run nothing (add --real 2)")
+		if len(o.Images) > 0 || o.Kubelet != "" {
+			return errors.New("--image and --kubelet are for real nodes: fake ones run nothing (add --real 2)")
 		}
 		return nil
 	}
-	if err := realnode.Check(); err != nil {
+	if err := errors.Join(realnode.Check(), o.checkKubelet()); err != nil {
 		return err
 	}
 	packages, err := packages()
