@@ -6,9 +6,8 @@ import (
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// rules are what a pod template of a job must be, by the end of the path of what each is about. The API server checks all rules at each write, a
-// status's included, and to look at a field it makes a copy of the schemas of all its siblings, of which a pod's spec has 40. So a rule stands as deep as
-// it can: most cost nothing where their field is absent.
+// rules are what a pod template of a job must be, by the path below a role. The API server checks all rules at each write, also of a status. To read a field, it
+// copies the schemas of all its siblings: 40 in a pod's spec. So a rule stands as deep as it can, where it costs nothing if its field is absent.
 var rules = map[string]apiextensions.ValidationRule{
 	".template.spec": {
 		Rule:    "has(self.volumes) || !has(self.containers) || self.containers.all(c, !has(c.volumeMounts))",
@@ -35,10 +34,8 @@ var rules = map[string]apiextensions.ValidationRule{
 
 // rule adds the rules of a pod template to it.
 func rule(path string, schema *apiextensions.JSONSchemaProps) error {
-	for end, rule := range rules {
-		if strings.HasSuffix(path, "}"+end) {
-			schema.XValidations = append(schema.XValidations, rule)
-		}
+	if rule, isKnown := rules[strings.TrimPrefix(path, ".spec.replicaSpecs{}")]; isKnown {
+		schema.XValidations = append(schema.XValidations, rule)
 	}
 	return nil
 }

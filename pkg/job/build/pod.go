@@ -72,6 +72,7 @@ func Pod(job *v1alpha1.TrainingJob, slot state.Slot, life state.Life, env []core
 // name there lacks the two indexes, and the indexes of Jobs are for the first Job. The template has the subdomain and all that the pods have in
 // common. Source: pkg/controllers/jobset_controller.go of JobSet 0.12, pkg/controller/job/indexed_job_utils.go of Kubernetes 1.37.
 func index(pod *corev1.Pod, template *corev1.PodTemplateSpec, slot state.Slot, life state.Life) {
+	const prefix = v1alpha1.JobSetPrefix
 	number := func(name string) int { n, _ := strconv.Atoi(template.Annotations[name]); return n }
 	pods := max(1, number(batchv1.JobCompletionIndexAnnotation))
 	at, name := slot.Index/pods, template.Spec.Hostname+"-"+strconv.Itoa(slot.Index/pods)
@@ -86,8 +87,6 @@ func index(pod *corev1.Pod, template *corev1.PodTemplateSpec, slot state.Slot, l
 	}
 	pod.Labels[batchv1.JobNameLabel], pod.Labels["job-name"] = name, name
 }
-
-const prefix = v1alpha1.JobSetPrefix
 
 // joinNode gives a pod on the network of its node the names of the cluster, unless the template has a dnsPolicy, and declares the ports at which it
 // listens: the scheduler puts no two pods that declare a port on one node.

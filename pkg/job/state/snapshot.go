@@ -71,7 +71,7 @@ func (s *Snapshot) addRows() {
 }
 
 // leaveLost takes back the restarts in place that lost nodes should have done, or pods that were evicted before their next process was seen: the end
-// belongs to the life before. A process of the new life may have begun there unseen all the same.
+// belongs to the life before. A process of the new life may still have begun there.
 func (s *Snapshot) leaveLost() {
 	for _, pods := range [][]Pod{s.Pods, s.Gone} {
 		for i := range pods {

@@ -51,7 +51,7 @@ func (s *Status) summary() string {
 	return strings.Join(text, "\n")
 }
 
-// The sentences are those of pkg/constants/constants.go of JobSet 0.12; after a colon follows the TrainingJob's own.
+// The sentences are from pkg/constants/constants.go of JobSet 0.12. The TrainingJob's own sentence follows after a colon.
 func TestAStatusHasJobSetsWords(t *testing.T) {
 	set := read(t, changed(t, trained, "  suspend: false", "  failurePolicy: {maxRestarts: 2}\n  suspend: false"))
 	set.Status = Status{}

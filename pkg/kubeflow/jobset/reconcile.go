@@ -17,7 +17,6 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/build"
 	"github.com/trainingjob/operator/pkg/kubeflow/serve"
-	"github.com/trainingjob/operator/pkg/operator/reconcile"
 )
 
 // reconciler serves JobSets.
@@ -29,13 +28,9 @@ func Setup(mgr manager.Manager, source string, waiting *atomic.Int64, excluded .
 	return r.Control(mgr, "jobset", r, serve.OutsideOf(excluded, r.Events))
 }
 
-// Reconcile makes the TrainingJob of a JobSet, and mirrors its status. After a conflict it tries again without an error.
+// Reconcile makes the TrainingJob of a JobSet, and mirrors its status.
 func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	result, err := r.reconcile(ctx, req)
-	if apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: reconcile.RetryConflict}, nil
-	}
-	return result, err
+	return serve.Retried(r.reconcile(ctx, req))
 }
 
 func (r *reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {

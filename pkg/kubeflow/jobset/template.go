@@ -72,7 +72,7 @@ func (s *JobSet) template(at int, leader string) corev1.PodTemplateSpec {
 	template := job.Template.Spec.Template.DeepCopy()
 	common := s.common(at)
 	template.ObjectMeta = metav1.ObjectMeta{Labels: merged(template.Labels, common), Annotations: merged(template.Annotations, common)}
-	template.Annotations[batchv1.JobCompletionIndexAnnotation] = strconv.Itoa(int(job.pods())) // of which each pod has its own index
+	template.Annotations[batchv1.JobCompletionIndexAnnotation] = strconv.Itoa(int(job.pods())) // each pod then gets its own index
 	spec := &template.Spec
 	spec.RestartPolicy, spec.Hostname, spec.Subdomain = "", s.Name+"-"+job.Name, s.subdomain()
 	index := corev1.EnvVar{Name: envCompletionIndex, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{

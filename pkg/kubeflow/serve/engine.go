@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -138,4 +139,12 @@ func (r *Engine) DeleteExpired(ctx context.Context, parent Parent, ttl *int32, e
 	uid := parent.GetUID()
 	err := r.Client.Delete(ctx, parent.Source(), client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	return AskAgain, client.IgnoreNotFound(err)
+}
+
+// Retried returns the result of a reconcile; after a conflict one that asks for another reconcile, without an error.
+func Retried(result ctrl.Result, err error) (ctrl.Result, error) {
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: reconcile.RetryConflict}, nil
+	}
+	return result, err
 }

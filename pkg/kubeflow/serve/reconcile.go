@@ -29,13 +29,9 @@ type reconciler struct {
 	starting *starting
 }
 
-// Reconcile makes the TrainingJob of a Kubeflow job, and mirrors its status. After a conflict it tries again without an error.
+// Reconcile makes the TrainingJob of a Kubeflow job, and mirrors its status.
 func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	result, err := r.reconcile(ctx, req)
-	if apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: reconcile.RetryConflict}, nil
-	}
-	return result, err
+	return Retried(r.reconcile(ctx, req))
 }
 
 func (r *reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
