@@ -39,6 +39,10 @@ var changes = []struct{ name, from, change, refusal string }{
 		"changing a template while the job runs", `{}`, otherImage,
 		"pod templates may change only while the job is suspended: set suspend: true first",
 	},
+	{ // the rule returns at once where the status was written, which only its own door allows
+		"changing a template while the job runs, beside a status", `{}`, otherImage + "\n" + `status: {memory: {countedTime: "2026-01-05T12:00:00Z"}}`,
+		"pod templates may change only while the job is suspended: set suspend: true first",
+	},
 	{"changing a template while the job is suspended", suspendedJob, otherImage, ""},
 	{"changing a template and resuming at once", suspendedJob, `spec: {suspend: false, replicaSpecs: {Worker: {template: {metadata: {labels: {a: b}}}}}}`, ""},
 	{"changing the framework", suspendedJob, `spec: {framework: Custom}`, "framework cannot change: create another job"},
