@@ -141,7 +141,7 @@ func (r *Engine) DeleteExpired(ctx context.Context, parent Parent, ttl *int32, e
 	return AskAgain, client.IgnoreNotFound(err)
 }
 
-// Retried returns the result of a reconcile; after a conflict one that asks for another reconcile, without an error.
+// Retried returns the result of a reconcile; after a conflict one that requests another reconcile, without an error.
 func Retried(result ctrl.Result, err error) (ctrl.Result, error) {
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: reconcile.RetryConflict}, nil
