@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,7 @@ import (
 var gangShapes = []shape{{1, 64}, {1, 512}, {1, 2000}, {100, 8}}
 
 func gangsCommand(o *options) *cobra.Command {
+	known := []string{string(v1alpha1.GangNative), string(v1alpha1.GangVolcano), string(v1alpha1.GangCoscheduling)}
 	var schedulers []string
 	var crowdOnly bool
 	cmd := &cobra.Command{
@@ -26,6 +28,9 @@ func gangsCommand(o *options) *cobra.Command {
 		Short: "Measures how long gangs take until all of their pods run, beside the same jobs without a gang",
 		Args:  cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkNames("schedulers", schedulers, known); err != nil {
+				return err
+			}
 			b, err := newBench(*o)
 			if err != nil {
 				return err
@@ -43,7 +48,7 @@ func gangsCommand(o *options) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringSliceVar(&schedulers, "schedulers", []string{"Native"}, "gang schedulers that the cluster has: Native, Volcano, Coscheduling")
+	cmd.Flags().StringSliceVar(&schedulers, "schedulers", []string{"Native"}, "gang schedulers that the cluster has: "+strings.Join(known, ", "))
 	cmd.Flags().BoolVar(&crowdOnly, "crowd-only", false, "measure only the hundred gangs of which few fit at a time")
 	return cmd
 }

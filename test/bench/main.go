@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -44,7 +45,8 @@ func command() *cobra.Command {
 		Use:   "bench",
 		Short: "Measures pods per second of TrainingJobs, batch/v1 Jobs and pods made by hand",
 		Args:  cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return checkNumbers(cmd) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	cmd.AddCommand(recoveryCommand(&o), gangsCommand(&o), namesCommand(&o), partsCommand(&o), scaleCommand(&o), tenantsCommand(&o), queuedCommand(&o), floodCommand(&o), peersCommand(&o), renderCommand())
 	f := cmd.PersistentFlags()
@@ -53,8 +55,8 @@ func command() *cobra.Command {
 	f.StringVar(&o.namespace, "namespace", "default", "namespace to run in")
 	f.StringVar(&o.image, "image", "registry.k8s.io/pause:3.10", "image of the pods")
 	f.IntVar(&o.rounds, "rounds", 3, "rounds; the median counts")
-	f.IntVar(&o.workers, "workers", 512, "pods of the one large job")
-	f.IntVar(&o.jobs, "jobs", 100, "number of the small jobs")
+	f.IntVar(&o.workers, "workers", 512, "pods of the one large job; bench without a command leaves it out at 0")
+	f.IntVar(&o.jobs, "jobs", 100, "number of the small jobs; bench without a command leaves them out at 0")
 	f.IntVar(&o.replicas, "replicas", 8, "pods of each small job")
 	f.StringSliceVar(&o.only, "only", nil, "measure these only: by hand, same by hand, TrainingJob, batch/v1 Job; default: all")
 	return cmd
@@ -66,20 +68,36 @@ type shape struct{ jobs, pods int }
 func (s shape) String() string { return fmt.Sprintf("%d x %d", s.jobs, s.pods) }
 
 func run(ctx context.Context, o options) error {
+	var names []string
+	makers := slices.Clone(allMakers)
+	for _, m := range allMakers {
+		names = append(names, m.name)
+	}
+	if len(o.only) > 0 {
+		makers = slices.DeleteFunc(makers, func(m maker) bool { return !slices.Contains(o.only, m.name) })
+	}
+	if err := checkNames("only", o.only, names); err != nil {
+		return err
+	}
+	shapes := o.shapes()
+	if len(shapes) == 0 {
+		return errors.New("--workers 0 --jobs 0: nothing is left to measure")
+	}
 	b, err := newBench(o)
 	if err != nil {
 		return err
 	}
-	makers := slices.DeleteFunc(slices.Clone(allMakers), func(m maker) bool { return len(o.only) > 0 && !slices.Contains(o.only, m.name) })
-	if len(makers) == 0 {
-		return fmt.Errorf("--only %q: write by hand, TrainingJob or batch/v1 Job", o.only)
-	}
-	for _, s := range []shape{{1, o.workers}, {o.jobs, o.replicas}} {
+	for _, s := range shapes {
 		if err := b.compare(ctx, s, makers); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// shapes are the large job and the small jobs, without what 0 leaves out.
+func (o options) shapes() []shape {
+	return slices.DeleteFunc([]shape{{1, o.workers}, {o.jobs, o.replicas}}, func(s shape) bool { return s.jobs*s.pods == 0 })
 }
 
 // compare measures all makers in turn, round by round, and reports their medians.

@@ -24,7 +24,7 @@ const (
 	rowRest    = "rest"
 )
 
-// longRows are measured once, however many rounds there are.
+// longRows are measured once, however many rounds there are, unless --rows names them.
 var longRows = []string{rowHuge, rowNode, rowRest}
 
 // title is what the table says of a row.

@@ -47,7 +47,9 @@ func peersCommand(o *options) *cobra.Command {
 		Use:   "peers",
 		Short: "Measures controllers of training jobs by others, batch/v1 Jobs and pods by hand in turn with TrainingJobs",
 		Long: `peers needs a lab (LAB_DIR) that was started with --peer for each of them: make bench-peers starts one. It writes what it has measured
-to a file that further runs add to, so that a run can be made in parts: bench render makes the table and the picture of it.`,
+to a file that further runs add to, so that a run can be made in parts: of each row and maker the newest run counts, with all of its rounds,
+and the others stay. Who is ahead is open unless both were measured in one run of three rounds or more. bench render makes the tables and
+the picture of it.`,
 		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := newSideBySide(cmd.Context(), *o, p)
@@ -58,7 +60,8 @@ to a file that further runs add to, so that a run can be made in parts: bench re
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&p.rows, "rows", results.RowNames, "what to measure: "+strings.Join(results.RowNames, ", "))
+	f.StringSliceVar(&p.rows, "rows", nil, "measure these only: "+strings.Join(results.RowNames, ", ")+
+		"; default: all, "+strings.Join(longRows, ", ")+" in one round only")
 	f.StringSliceVar(&p.makers, "makers", nil, "measure these only, and pods by hand: "+strings.Join(makerNames(), ", ")+"; default: all")
 	f.IntVar(&p.huge, "huge", 2500, "pods of the row huge")
 	f.IntVar(&p.restJobs, "rest-jobs", 500, "jobs of the row rest")
@@ -78,15 +81,9 @@ func makerNames() []string {
 
 // newSideBySide finds at once what would otherwise fail after some minutes.
 func newSideBySide(ctx context.Context, o options, p peerOptions) (*sideBySide, error) {
-	for _, row := range p.rows {
-		if !slices.Contains(results.RowNames, row) {
-			return nil, fmt.Errorf("--rows %q: write some of %s", row, strings.Join(results.RowNames, ", "))
-		}
-	}
-	for _, name := range p.makers {
-		if !slices.Contains(makerNames(), name) {
-			return nil, fmt.Errorf("--makers %q: write some of %s", name, strings.Join(makerNames(), ", "))
-		}
+	_, unreadable := results.Read(p.results)
+	if err := errors.Join(checkNames("rows", p.rows, results.RowNames), checkNames("makers", p.makers, makerNames()), unreadable); err != nil {
+		return nil, err
 	}
 	lab, err := testbed.GivenLab()
 	if err != nil {
@@ -121,7 +118,21 @@ func (s *sideBySide) newRun(ctx context.Context) (*results.Run, error) {
 		return nil, err
 	}
 	return &results.Run{Begin: time.Now().UTC().Truncate(time.Second), Kubernetes: version.GitVersion,
-		Cores: runtime.NumCPU(), Nodes: nodes, LoadBefore: load()}, nil
+		Cores: runtime.NumCPU(), Machine: machine(), Nodes: nodes, LoadBefore: load()}, nil
+}
+
+// machine is the name of the processor and the memory; empty if they are not known.
+func machine() string {
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return ""
+	}
+	processors, err := fs.CPUInfo()
+	memory, unknown := fs.Meminfo()
+	if err != nil || unknown != nil || len(processors) == 0 || memory.MemTotalBytes == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s, %d GiB", cmp.Or(processors[0].ModelName, runtime.GOARCH), (*memory.MemTotalBytes+1<<29)>>30)
 }
 
 // load is how many processes wanted to run in the last minute; 0 if this is not known.
@@ -138,11 +149,11 @@ func load() float64 {
 }
 
 // measureAll measures round by round, row by row, and in a row contender after contender, so that all have the same share of what else
-// the machine does. The rows that take half an hour are measured in the first round.
+// the machine does. The rows that take half an hour are measured in the first round only, unless --rows names them.
 func (s *sideBySide) measureAll(ctx context.Context) error {
 	for round := range s.rounds {
 		for _, row := range results.RowNames {
-			if !slices.Contains(s.rows, row) || round > 0 && slices.Contains(longRows, row) {
+			if !s.isDue(row, round) {
 				continue
 			}
 			fmt.Printf("round %d, %s\n", round+1, s.title(row, s.bench))
@@ -152,6 +163,13 @@ func (s *sideBySide) measureAll(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (p peerOptions) isDue(row string, round int) bool {
+	if len(p.rows) > 0 {
+		return slices.Contains(p.rows, row)
+	}
+	return round == 0 || !slices.Contains(longRows, row)
 }
 
 // measureAllIn measures a row of all contenders. It writes what a contender's figures are as soon as they are known: a row can take an hour.

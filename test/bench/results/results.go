@@ -25,7 +25,9 @@ type Run struct {
 	End        time.Time `json:"end"`
 	Kubernetes string    `json:"kubernetes"`
 	Cores      int       `json:"cores"`
-	Nodes      int       `json:"nodes"`
+	// Machine is the name of the processor and the memory; empty in runs before 29 November 2026.
+	Machine string `json:"machine,omitempty"`
+	Nodes   int    `json:"nodes"`
 	// LoadBefore and LoadAfter are the machine's load averages of a minute.
 	LoadBefore float64 `json:"loadBefore"`
 	LoadAfter  float64 `json:"loadAfter"`
@@ -38,7 +40,7 @@ type Cell struct {
 	Title   string `json:"title"`
 	Maker   string `json:"maker"`
 	Version string `json:"version,omitempty"`
-	// Cannot is why there are no figures.
+	// Cannot is why there are no figures, or none in some rounds.
 	Cannot string `json:"cannot,omitempty"`
 	// Rounds are the figures, one for each round in which there are any.
 	Rounds []Figures `json:"rounds,omitempty"`
