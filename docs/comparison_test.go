@@ -3,9 +3,10 @@ package docs_test
 import (
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/trainingjob/operator/test/bench/results"
 )
 
 // unproven are the beginnings of cells of the comparison that nothing can be linked for: something is not there, or the cell
@@ -86,22 +87,22 @@ func shortComparison(t *testing.T) string {
 // compared are the makers of jobs in each column of README.md's comparison.
 var compared = [][]string{{"TrainingJob"}, {"PyTorchJob"}, {"TrainJob", "JobSet"}, {"Volcano Job"}}
 
-// shortTitles are what README.md calls the rows of benchmarks.md.
-var shortTitles = map[string]string{"one job of 512 pods runs after": "1 x 512 to running", "a job of 512 restarts whole in": "whole restart of 512"}
+// shortTitles are what README.md calls the rows of peers.json.
+var shortTitles = map[string]string{"one job of 512 pods runs after": "large", "a job of 512 restarts whole in": "restart"}
 
-// README.md repeats the times of benchmarks.md, bold where another is ahead.
+// README.md repeats the medians of peers.json, bold where another is ahead.
 func TestTheShortComparisonRepeatsWhatWasMeasured(t *testing.T) {
-	measured := measuredTimes(t)
+	measured := measurements(t).Compare()
 	count := 0
 	for _, cells := range rows(shortComparison(t), 5) {
-		title, isMeasured := shortTitles[cells[0]]
+		row, isMeasured := shortTitles[cells[0]]
 		if isMeasured != strings.HasSuffix(cells[1], "[fast]") {
 			t.Errorf("row %q of README.md: a time is one of shortTitles and links to the benchmarks", cells[0])
 		}
 		if isMeasured {
 			count++
-			checkTimes(t, cells, measured[title])
-			checkConditions(t, cells, measured[title])
+			checkTimes(t, cells, measured, row)
+			checkConditions(t, cells, measured, row)
 		}
 	}
 	if count != len(shortTitles) {
@@ -110,69 +111,30 @@ func TestTheShortComparisonRepeatsWhatWasMeasured(t *testing.T) {
 }
 
 // checkTimes compares a row with what was measured for each maker.
-func checkTimes(t *testing.T, cells []string, measured map[string]string) {
+func checkTimes(t *testing.T, cells []string, measured results.Comparison, row string) {
 	t.Helper()
 	for i, makers := range compared {
 		var times []string
 		isAhead := false
 		for _, maker := range makers {
-			seconds, _, _ := strings.Cut(measured[maker], ",")
-			times = append(times, seconds)
-			isAhead = isAhead || isLess(measured[maker], measured["TrainingJob"])
+			times = append(times, measured.Of(row, maker).Median())
+			isAhead = isAhead || measured.IsAhead(row, maker, "TrainingJob")
 		}
 		want := "[" + strings.Join(slices.Compact(times), ", ") + "]"
 		if isAhead {
 			want = "**" + want
 		}
 		if !strings.HasPrefix(cells[i+1], want) {
-			t.Errorf("row %q, column %d: %q, and benchmarks.md has %s", cells[0], i+1, cells[i+1], want)
+			t.Errorf("row %q, column %d: %q, and peers.json has %s", cells[0], i+1, cells[i+1], want)
 		}
 	}
 }
 
 // checkConditions demands the time with new pods wherever the time of a restart in place stands: peers restart with new pods.
-func checkConditions(t *testing.T, cells []string, measured map[string]string) {
+func checkConditions(t *testing.T, cells []string, measured results.Comparison, row string) {
 	t.Helper()
-	seconds, _, hasBoth := strings.Cut(measured["TrainingJob, all pods new"], ",")
-	if hasBoth && !strings.Contains(cells[1], "in place, where ranks wait and end within 5 s; with new pods ["+seconds+"]") {
-		t.Errorf("row %q: %q does not give the condition of the time in place and the time with new pods, %s", cells[0], cells[1], seconds)
+	created := measured.Of(row, "TrainingJob, all pods new")
+	if created != nil && !strings.Contains(cells[1], "in place, with [short grace periods](docs/recovery.md#restart-in-place); with new pods ["+created.Median()+"]") {
+		t.Errorf("row %q: %q does not give the condition of the time in place and the time with new pods, %s", cells[0], cells[1], created.Median())
 	}
 }
-
-// isLess reports whether the cell has fewer seconds than the other.
-func isLess(cell, other string) bool {
-	number := func(cell string) (float64, error) {
-		text, _, _ := strings.Cut(cell, " s")
-		return strconv.ParseFloat(text, 64)
-	}
-	a, errA := number(cell)
-	b, errB := number(other)
-	return errA == nil && errB == nil && a < b
-}
-
-// measuredTimes returns the cells of the table of times in benchmarks.md by row and maker, without the maker's version.
-func measuredTimes(t *testing.T) map[string]map[string]string {
-	t.Helper()
-	_, section, _ := strings.Cut(read(t, "benchmarks.md"), "<!-- peers: begin")
-	_, section, found := strings.Cut(section, "\n| | ")
-	table, _, _ := strings.Cut(section, "\n\n")
-	head, body, _ := strings.Cut(table, "\n")
-	if !found {
-		t.Fatal("benchmarks.md has no table of peers")
-	}
-	titles := strings.Split(strings.Trim(strings.TrimSpace(head), "|"), "|")
-	measured := map[string]map[string]string{}
-	for _, cells := range rows(body, len(titles)+1) {
-		maker := version.ReplaceAllString(cells[0], "")
-		for i, title := range titles {
-			title = strings.TrimSpace(title)
-			if measured[title] == nil {
-				measured[title] = map[string]string{}
-			}
-			measured[title][maker] = cells[i+1]
-		}
-	}
-	return measured
-}
-
-var version = regexp.MustCompile(` \d+\.\d+\.\d+$`)

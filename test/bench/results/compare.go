@@ -1,7 +1,9 @@
 package results
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 )
 
 // Limit is the maker that others are compared with.
@@ -83,6 +85,17 @@ func (c Comparison) newest(row, maker string) Run {
 	return Run{}
 }
 
+// isOurs reports whether this operator ran it, however it was set: a TrainingJob, or a job of Kubeflow that it served.
+func (m Maker) isOurs() bool { return m.isTrainingJob() || strings.Contains(m.Name, ", served") }
+
+func (m Maker) isTrainingJob() bool {
+	name, _, _ := strings.Cut(m.Name, ",")
+	return name == "TrainingJob"
+}
+
+// isPeer reports whether the maker is a controller by others.
+func (m Maker) isPeer() bool { return !m.isOurs() && !strings.HasSuffix(m.Name, "by hand") }
+
 func (r Run) cell(row, maker string) *Cell {
 	for i := range r.Cells {
 		if r.Cells[i].Row == row && r.Cells[i].Maker == maker {
@@ -92,12 +105,28 @@ func (r Run) cell(row, maker string) *Cell {
 	return nil
 }
 
+// enough is how many rounds a cell needs before its range counts for who is ahead.
+const enough = 3
+
+// IsAhead reports whether each round of the maker took less time than each of the other's: of one run, with at least three rounds each, none of
+// which failed.
+func (c Comparison) IsAhead(row, maker, other string) bool {
+	a, b := c.Of(row, maker), c.Of(row, other)
+	if a == nil || b == nil || a.Cannot != "" || b.Cannot != "" || min(len(a.Rounds), len(b.Rounds)) < enough {
+		return false
+	}
+	return c.newest(row, maker).Begin.Equal(c.newest(row, other).Begin) && a.sorted()[len(a.Rounds)-1].Seconds < b.sorted()[0].Seconds
+}
+
 // median returns the figures of the round whose time is the median: time and cost belong together.
 func (c Cell) median() Figures {
 	if len(c.Rounds) == 0 {
 		return Figures{}
 	}
-	rounds := slices.Clone(c.Rounds)
-	slices.SortFunc(rounds, func(a, b Figures) int { return int(1e6 * (a.Seconds - b.Seconds)) })
-	return rounds[(len(rounds)-1)/2]
+	return c.sorted()[(len(c.Rounds)-1)/2]
+}
+
+// sorted returns the rounds, the shortest time first.
+func (c Cell) sorted() []Figures {
+	return slices.SortedFunc(slices.Values(c.Rounds), func(a, b Figures) int { return cmp.Compare(a.Seconds, b.Seconds) })
 }

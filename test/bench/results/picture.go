@@ -71,15 +71,15 @@ func (c Comparison) Picture() ([]byte, error) {
 // drawn reports whether the row was measured beside the limit, and takes long enough to be compared by eye.
 func (c Comparison) drawn(row Row) bool {
 	limit := c.Of(row.Name, Limit)
-	return limit != nil && limit.Cannot == "" && limit.Seconds >= 1
+	return limit != nil && len(limit.Rounds) > 0 && limit.Seconds >= 1
 }
 
 func (c *Compared) bar(y int) bar {
 	b := bar{Maker: c.Maker, Color: "#8c959f", Y: y, TextY: y + 13, TextX: left + 8}
-	if c.isOurs() {
+	if (Maker{Name: c.Maker}).isOurs() {
 		b.Color = "#3a923a"
 	}
-	if c.Cannot != "" {
+	if len(c.Rounds) == 0 {
 		b.Text = "cannot"
 		return b
 	}
@@ -87,10 +87,4 @@ func (c *Compared) bar(y int) bar {
 	b.TextX += b.Length
 	b.Text = fmt.Sprintf("%.2f (%s s)", c.Times, seconds(c.Seconds))
 	return b
-}
-
-// isOurs reports whether this operator made it, however it was set: a TrainingJob, or a job of Kubeflow that it served.
-func (c *Compared) isOurs() bool {
-	name, _, _ := strings.Cut(c.Maker, ",")
-	return name == "TrainingJob" || strings.Contains(c.Maker, ", served")
 }

@@ -62,6 +62,73 @@ func TestTimeAndCostAreOfTheMedianRound(t *testing.T) {
 	}
 }
 
+func TestSeveralRoundsShowTheirRangeAndNumber(t *testing.T) {
+	broken := took("large", "TFJob", 9, 7)
+	broken.Cannot = "failed: no answer"
+	file := File{Runs: []Run{run(1, took("large", Limit, 2, 2, 2), took("large", "JobSet", 30, 10, 20), took("large", "TrainJob", 5), broken)}}
+	text := file.Markdown()
+	for _, want := range []string{
+		"| JobSet | 20.0 s (10.0 to 30.0 in 3), 10.00 |\n",
+		"| TrainJob | 5.0 s, 2.50 |\n",
+		"| TFJob | 7.0 s (7.0 to 9.0 in 2), 3.50 |\n",
+		"* TFJob, large title, a round without a time: failed: no answer.\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("want %q in\n%s", want, text)
+		}
+	}
+}
+
+func TestAPeerIsAheadOnlyOutsideTheRangesOfOneRun(t *testing.T) {
+	broken := took("large", "broken", 1, 1, 1)
+	broken.Cannot = "failed: no answer"
+	file := File{Runs: []Run{
+		run(1, took("large", "other run", 1, 1, 1), took("large", "TrainingJob", 99), took("small", "TrainingJob", 9), took("small", "quick once", 1)),
+		run(2, took("large", "TrainingJob", 12, 10, 11), took("large", Limit, 1, 1, 1), took("large", "TrainingJob, all pods new", 20, 21, 22),
+			took("large", "PyTorchJob, served", 1, 1, 1), broken, took("large", "two rounds", 1, 2),
+			took("large", "ahead", 9.9, 8, 7), took("large", "touches", 10, 8, 7), took("large", "within", 11, 11, 11),
+			took("large", "reaches in", 11.9, 30, 31), took("large", "behind", 12.1, 30, 13)),
+	}}
+	want := `| time | ahead of it | behind it | open |
+|---|---|---|---|
+| TrainingJob, large title | ahead | behind | other run, broken, two rounds, touches, within, reaches in |
+| TrainingJob, all pods new, large title | ahead, touches, within | - | other run, broken, two rounds, reaches in, behind |
+| TrainingJob, small title | - | - | all |
+`
+	if got := file.Markdown(); !strings.Contains(got, want) {
+		t.Errorf("want\n%s\nin\n%s", want, got)
+	}
+}
+
+func TestARunOfSomeRowsKeepsTheOthersWithTheirMachineAndLoad(t *testing.T) {
+	older := run(1, took("large", Limit, 2), took("large", "JobSet", 8), took("small", "JobSet", 7))
+	older.LoadBefore, older.LoadAfter = 5, 6
+	newer := run(2, took("large", Limit, 3, 3, 3), took("large", "JobSet", 9, 9, 9))
+	newer.Machine, newer.LoadBefore, newer.LoadAfter = "Model 9, 16 GiB", 0.5, 2
+	newest := run(3, took("large", Limit, 4))
+	path := filepath.Join(t.TempDir(), "results.json")
+	for _, r := range []Run{older, newer, newest} {
+		if err := Add(path, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file, err := Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `* Run of 1970-01-01 00:00:01: Kubernetes 1.37.1, 160 fake nodes, 2 cores, load 5.0 before and 6.0 after: small title.
+* Run of 1970-01-01 00:00:02: Kubernetes 1.37.1, 160 fake nodes, 2 cores (Model 9, 16 GiB), load 0.5 before and 2.0 after: large title (JobSet).
+* Run of 1970-01-01 00:00:03: Kubernetes 1.37.1, 160 fake nodes, 2 cores, load 0.0 before and 0.0 after: large title (pods by hand).
+`
+	got := file.Markdown()
+	if !strings.Contains(got, want) {
+		t.Errorf("want\n%s\nin\n%s", want, got)
+	}
+	if row := "| JobSet | 9.0 s (9.0 to 9.0 in 3), 3.00 | 7.0 s |\n"; !strings.Contains(got, row) {
+		t.Errorf("want %q in\n%s", row, got)
+	}
+}
+
 func TestARunIsAddedOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.json")
 	older, newer := run(1, took("large", "JobSet", 1)), run(2)

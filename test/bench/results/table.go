@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,14 +15,17 @@ var costly = []string{"large", "small", "rest"}
 func (f File) Markdown() string {
 	c := f.Compare()
 	var text strings.Builder
-	text.WriteString("Seconds, and the ratio to pods by hand.\n\n")
+	text.WriteString("Seconds, and their ratio to pods by hand in the same run. Several rounds have their median, with the shortest and the longest time " +
+		"and the number of rounds. A cell without these is one round.\n\n")
 	c.times(&text)
 	c.reasons(&text)
+	c.order(&text)
 	for _, row := range c.Rows {
 		if slices.Contains(costly, row.Name) {
 			c.costs(&text, row)
 		}
 	}
+	c.goals(&text)
 	c.provenance(&text)
 	return text.String()
 }
@@ -54,15 +58,34 @@ func (c *Compared) time() string {
 	switch {
 	case c == nil:
 		return "-"
+	case len(c.Rounds) == 0:
+		return c.Median()
+	case c.Times > 0:
+		return fmt.Sprintf("%s%s, %.2f", c.Median(), c.spread(), c.Times)
+	default:
+		return c.Median() + c.spread()
+	}
+}
+
+// Median returns the median of the times with its unit, or that there is none.
+func (c *Compared) Median() string {
+	switch {
+	case len(c.Rounds) > 0:
+		return seconds(c.Seconds) + " s"
 	case c.isTooSlow():
 		return c.Cannot
-	case c.Cannot != "":
-		return "cannot"
-	case c.Times > 0:
-		return fmt.Sprintf("%s s, %.2f", seconds(c.Seconds), c.Times)
 	default:
-		return seconds(c.Seconds) + " s"
+		return "cannot"
 	}
+}
+
+// spread returns the shortest and the longest time, and the number of rounds; nothing of one round.
+func (c *Compared) spread() string {
+	if len(c.Rounds) < 2 {
+		return ""
+	}
+	rounds := c.sorted()
+	return fmt.Sprintf(" (%s to %s in %d)", seconds(rounds[0].Seconds), seconds(rounds[len(rounds)-1].Seconds), len(rounds))
 }
 
 // tooSlow is how the reason begins why something has no figure that was given its time.
@@ -76,7 +99,9 @@ func TooSlow(limit time.Duration) string {
 	return tooSlow + limit.String()
 }
 
-func (c *Compared) isTooSlow() bool { return strings.HasPrefix(c.Cannot, tooSlow) }
+func (c *Compared) isTooSlow() bool {
+	return len(c.Rounds) == 0 && strings.HasPrefix(c.Cannot, tooSlow)
+}
 
 // seconds has two digits that mean something.
 func seconds(s float64) string {
@@ -86,13 +111,80 @@ func seconds(s float64) string {
 	return fmt.Sprintf("%.1f", s)
 }
 
-// reasons says of each cell without figures why.
+// reasons writes why a cell, or a round of it, has no figures.
 func (c Comparison) reasons(text *strings.Builder) {
 	for _, maker := range c.Makers {
 		for _, row := range c.Rows {
-			if cell := c.Of(row.Name, maker.Name); cell != nil && cell.Cannot != "" && !cell.isTooSlow() {
+			cell := c.Of(row.Name, maker.Name)
+			switch {
+			case cell == nil || cell.Cannot == "" || cell.isTooSlow():
+			case len(cell.Rounds) > 0:
+				fmt.Fprintf(text, "* %s, %s, a round without a time: %s.\n", maker.Name, row.Title, cell.Cannot)
+			default:
 				fmt.Fprintf(text, "* %s, %s: %s.\n", maker.Name, row.Title, cell.Cannot)
 			}
+		}
+	}
+	text.WriteString("\n")
+}
+
+// order writes which peers are ahead of a TrainingJob, and behind it.
+func (c Comparison) order(text *strings.Builder) {
+	fmt.Fprintf(text, "A peer is ahead or behind where each of its rounds took less or more time than each of the TrainingJob's, "+
+		"in one run with at least %d rounds of both. Elsewhere the order is open.\n\n", enough)
+	text.WriteString("| time | ahead of it | behind it | open |\n|---|---|---|---|\n")
+	for _, row := range c.Rows {
+		for _, ours := range c.Makers {
+			if cell := c.Of(row.Name, ours.Name); row.isOfTime() && ours.isTrainingJob() && cell != nil && len(cell.Rounds) > 0 {
+				fmt.Fprintf(text, "| %s, %s | %s |\n", ours.Name, row.Title, strings.Join(c.ordered(row.Name, ours.Name), " | "))
+			}
+		}
+	}
+	text.WriteString("\n")
+}
+
+// ordered returns the names of the peers with a time that are ahead, behind, and neither.
+func (c Comparison) ordered(row, ours string) []string {
+	var ahead, behind, open []string
+	for _, m := range c.Makers {
+		cell := c.Of(row, m.Name)
+		switch {
+		case cell == nil || len(cell.Rounds) == 0 || !m.isPeer():
+		case c.IsAhead(row, m.Name, ours):
+			ahead = append(ahead, m.Name)
+		case c.IsAhead(row, ours, m.Name):
+			behind = append(behind, m.Name)
+		default:
+			open = append(open, m.Name)
+		}
+	}
+	var columns []string
+	for _, names := range [][]string{ahead, behind, open} {
+		columns = append(columns, cmp.Or(strings.Join(names, ", "), "-"))
+	}
+	if len(ahead)+len(behind) == 0 && len(open) > 0 {
+		columns[2] = "all"
+	}
+	return columns
+}
+
+// goals are ratios to pods by hand that a TrainingJob should reach, with what does the same by hand.
+var goals = []struct {
+	row, maker, byHand string
+	ratio              float64
+}{
+	{"large", "TrainingJob", "TrainingJob's objects by hand", 1.18},
+	{"small", "TrainingJob", "TrainingJob's objects by hand", 1.25},
+	{"restart", "TrainingJob, all pods new", "TrainingJob's objects by hand", 1.2},
+	{"restart", "TrainingJob", "the patches in place by hand", 0.3},
+}
+
+// goals writes the goals beside what was measured.
+func (c Comparison) goals(text *strings.Builder) {
+	text.WriteString("| ratio to pods by hand | goal | measured | the same by hand |\n|---|---|---|---|\n")
+	for _, g := range goals {
+		if ours, byHand := c.Of(g.row, g.maker), c.Of(g.row, g.byHand); ours != nil && byHand != nil {
+			fmt.Fprintf(text, "| %s, %s | %.2f | %.2f | %.2f |\n", g.maker, ours.Title, g.ratio, ours.Times, byHand.Times)
 		}
 	}
 	text.WriteString("\n")
@@ -103,7 +195,7 @@ func (c Comparison) costs(text *strings.Builder, row Row) {
 	var lines []string
 	for _, maker := range c.Makers {
 		cell := c.Of(row.Name, maker.Name)
-		if cell == nil || cell.Cannot != "" || cell.Cost == (Cost{}) {
+		if cell == nil || cell.Cost == (Cost{}) {
 			continue
 		}
 		cost := cell.Cost
@@ -121,14 +213,15 @@ func (c Comparison) costs(text *strings.Builder, row Row) {
 		row.Title, strings.Join(lines, ""))
 }
 
-// provenance says where the figures come from.
+// provenance writes of each run that counts what was measured in it, where, and beside what.
 func (c Comparison) provenance(text *strings.Builder) {
 	for _, run := range c.runs {
-		if !c.counts(run) {
+		rows := c.rowsOf(run)
+		if len(rows) == 0 {
 			continue
 		}
-		fmt.Fprintf(text, "* Run of %s: Kubernetes %s, %d fake nodes, %d cores, load %.1f before and %.1f after.\n",
-			run.Begin.Format(time.DateTime), strings.TrimPrefix(run.Kubernetes, "v"), run.Nodes, run.Cores, run.LoadBefore, run.LoadAfter)
+		fmt.Fprintf(text, "* Run of %s: Kubernetes %s, %d fake nodes, %s, load %.1f before and %.1f after: %s.\n", run.Begin.Format(time.DateTime),
+			strings.TrimPrefix(run.Kubernetes, "v"), run.Nodes, run.machine(), run.LoadBefore, run.LoadAfter, strings.Join(rows, ", "))
 	}
 	if missing := c.missing(); len(missing) > 0 {
 		fmt.Fprintf(text, "* Rows without a measurement: %s.\n", strings.Join(missing, ", "))
@@ -136,19 +229,41 @@ func (c Comparison) provenance(text *strings.Builder) {
 	text.WriteString("\n")
 }
 
+func (r Run) machine() string {
+	if r.Machine == "" {
+		return fmt.Sprintf("%d cores", r.Cores)
+	}
+	return fmt.Sprintf("%d cores (%s)", r.Cores, r.Machine)
+}
+
+// rowsOf returns the titles of the rows that have cells of the run, with the makers unless all cells of the row are of it.
+func (c Comparison) rowsOf(run Run) []string {
+	var all []string
+	for _, row := range c.Rows {
+		var of []string
+		hasOthers := false
+		for _, m := range c.Makers {
+			switch newest := c.newest(row.Name, m.Name); {
+			case newest.cell(row.Name, m.Name) == nil:
+			case newest.Begin.Equal(run.Begin):
+				of = append(of, m.Name)
+			default:
+				hasOthers = true
+			}
+		}
+		switch {
+		case len(of) > 0 && hasOthers:
+			all = append(all, fmt.Sprintf("%s (%s)", row.Title, strings.Join(of, "; ")))
+		case len(of) > 0:
+			all = append(all, row.Title)
+		}
+	}
+	return all
+}
+
 // missing are the names of the rows of which no run says anything.
 func (c Comparison) missing() []string {
 	return slices.DeleteFunc(slices.Clone(RowNames), func(name string) bool {
 		return slices.ContainsFunc(c.Rows, func(r Row) bool { return r.Name == name })
 	})
-}
-
-// counts reports whether any cell of the run is in the tables.
-func (c Comparison) counts(run Run) bool {
-	for _, cell := range run.Cells {
-		if c.newest(cell.Row, cell.Maker).Begin.Equal(run.Begin) {
-			return true
-		}
-	}
-	return false
 }
