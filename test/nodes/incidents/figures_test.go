@@ -59,7 +59,7 @@ var _ = Describe("How long a whole restart takes", Serial, Label("figures"), fun
 	DescribeTable("after all ranks of a collective have ended, and by hand", func(ctx SpecContext, ranks int) {
 		jobs, took := map[v1alpha1.RestartMethod]*timed{}, map[string][]time.Duration{}
 		for _, way := range ways {
-			made := collective(ranks)
+			made := withPage(collective(ranks))
 			made.Name = names[way]
 			made.Spec.Recovery.RestartMethod, made.Spec.Recovery.AvoidNodesSeconds = way, ptr.To[int32](0)
 			jobs[way] = &timed{job: submit(ctx, made, builder.BackOff(0, 1))}
@@ -73,6 +73,7 @@ var _ = Describe("How long a whole restart takes", Serial, Label("figures"), fun
 			{"an exit", func(ctx context.Context, pod *corev1.Pod) { tell(ctx, pod, "exit", "1") }},
 			{"a kill", kill},
 			{"out of memory", func(ctx context.Context, pod *corev1.Pod) { tell(ctx, pod, "oom") }},
+			{"a hang", func(ctx context.Context, pod *corev1.Pod) { tell(ctx, pod, "hang") }}, // of which stallAfterSeconds are 10
 		}
 		for range *rounds {
 			took["by hand"] = append(took["by hand"], manual.restart(ctx))
