@@ -86,7 +86,7 @@ func (v *view) allRun() bool {
 		p := &v.pods[i]
 		switch {
 		case !metav1.IsControlledBy(p, v.job) || !ledger.CanRun(p) || isGivenUp(p):
-		case p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil || ledger.HasEnded(p) || v.hasBroken(p.Name):
+		case p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil || ledger.HasEnded(p) || v.hasBroken(p):
 			return false
 		default:
 			run++
@@ -95,9 +95,11 @@ func (v *view) allRun() bool {
 	return run == wanted
 }
 
-// hasBroken reports whether the status says that the pod began a restart: on a lost node it seems to run until it is deleted.
-func (v *view) hasBroken(pod string) bool {
-	return slices.ContainsFunc(v.job.Status.Incidents, func(i v1alpha1.Incident) bool { return i.Pod == pod })
+// hasBroken reports whether the status says that the pod began a restart in its present life: on a lost node it seems to run until it is deleted.
+func (v *view) hasBroken(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(v.job.Status.Incidents, func(i v1alpha1.Incident) bool {
+		return i.Pod == pod.Name && pod.Labels[v1alpha1.LabelLife] == fmt.Sprintf("%d-%d", i.Attempt, i.Replacement)
+	})
 }
 
 func (j *submitted) reaches(phase v1alpha1.Phase) *view {

@@ -7,6 +7,10 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/test/sim/ledger"
@@ -58,6 +62,22 @@ var _ = Describe("Restart scope", promise, func() {
 		j.exits(137, "worker-1")
 		onlyReplaced("worker-1", before, j.runs(0, 1))
 		j.tells(v1alpha1.EventReplicaRestarting, "worker-1", "137")
+	})
+
+	It("keeps the pods of ranks that have ended, where the namespace has room for no new pod", func() {
+		j := submit(pytorch("p", workers(3), inPlace))
+		before := j.runs(0, 0)
+		quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "team", Namespace: here.namespace},
+			Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")}}}
+		limits := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Name: "team", Namespace: here.namespace},
+			Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1m")}}}}}
+		Expect(kube.Create(here.ctx, quota)).To(Succeed())
+		Expect(kube.Create(here.ctx, limits)).To(Succeed())
+		j.endsBehindGates("worker-0", "worker-1", "worker-2")
+		v := j.runs(1, 1)
+		v.is("its pods are the same", isSame(before.uids(), v))
+		Expect(kube.Get(here.ctx, client.ObjectKeyFromObject(quota), quota)).To(Succeed())
+		Expect(quota.Status.Used.Pods().Value()).To(Equal(int64(3)), "pods that the quota counts")
 	})
 
 	// #2000 #2269 #1478: only the dead rank's pod was restarted, and the others hung. jobset#665 jobset#684: ranks of both attempts met.

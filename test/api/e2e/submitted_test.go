@@ -126,6 +126,15 @@ func (j *submitted) exits(code int, slots ...string) {
 	j.does(testbed.Annotations{"exit-code": strconv.Itoa(code)}, slots...)
 }
 
+// endsBehindGates makes the ranks of the slots, all at once, exit once their pods are kept for that.
+func (j *submitted) endsBehindGates(slots ...string) {
+	GinkgoHelper()
+	j.becomes("the gates of its pods are closed", func(v *view) bool {
+		return !slices.ContainsFunc(v.pods, func(p corev1.Pod) bool { return p.Annotations[v1alpha1.AnnotationStartGate] != v1alpha1.GateClosed })
+	})
+	j.exits(1, slots...)
+}
+
 // does makes fake nodes treat the latest pods of the slots so from now on; nil takes an annotation away.
 func (j *submitted) does(what testbed.Annotations, slots ...string) {
 	GinkgoHelper()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
@@ -130,6 +131,36 @@ func TestAContainerThatHasEndedStaysAsItIs(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestAContainerThatEndsIsTheOneThatRan(t *testing.T) {
+	before := corev1.ContainerStatus{
+		Name: "main", Image: "example.test/main:life-1-0", ImageID: "example.test/main@sha256:" + strings.Repeat("a", 64), ContainerID: "fake://1", RestartCount: 1,
+		State:                corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error"}},
+	}
+	for name, going := range map[string]struct {
+		pod  *corev1.Pod
+		code int32
+	}{
+		"by itself": {pod(corev1.PodRunning, "exit-code", "7"), 7},
+		"deleted":   {deleted(pod(corev1.PodRunning), 30, 0), 143},
+	} {
+		t.Run(name, func(t *testing.T) {
+			going.pod.Spec.Containers = []corev1.Container{{Name: before.Name, Image: before.Image}}
+			going.pod.Status.ContainerStatuses = []corev1.ContainerStatus{before}
+			all := load(t, "Pod")
+			ended, _ := step(t, onlyStage(t, all, going.pod), going.pod)
+			after := ended.Status.ContainerStatuses[0]
+			if end := after.State.Terminated; end == nil || end.ExitCode != going.code || end.ContainerID != before.ContainerID {
+				t.Errorf("it ended with %v", end)
+			}
+			after.State = before.State
+			if diff := cmp.Diff(before, after, cmpopts.IgnoreFields(before, "Started", "Ready")); diff != "" {
+				t.Errorf("-before +after:\n%s", diff)
+			}
+		})
 	}
 }
 
