@@ -28,11 +28,29 @@ func (c *connection) servedJob(ctx context.Context, kind convert.Kind, name stri
 	err := c.kube.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, job)
 	switch {
 	case apierrors.IsNotFound(err):
+		if step := c.openStep(ctx, kind, name); step != nil {
+			return step, nil
+		}
 		return nil, c.unserved(ctx, kind, name, nil)
 	case err == nil && !serves(job, kind):
 		return nil, c.unserved(ctx, kind, name, job)
 	}
 	return job, err
+}
+
+// openStep returns the TrainingJob of a step that has not succeeded, before the JobSet has one of its own name; nil for none.
+func (c *connection) openStep(ctx context.Context, kind convert.Kind, set string) *v1alpha1.TrainingJob {
+	var jobs v1alpha1.TrainingJobList
+	if err := c.kube.List(ctx, &jobs, client.InNamespace(c.namespace)); err != nil {
+		return nil
+	}
+	at := slices.IndexFunc(jobs.Items, func(job v1alpha1.TrainingJob) bool {
+		return serves(&job, kind) && state.ServedJob(&job).Kind == jobSet.Name && state.ServedJob(&job).Name == set && job.Status.Phase != v1alpha1.PhaseSucceeded
+	})
+	if at < 0 {
+		return nil
+	}
+	return &jobs.Items[at]
 }
 
 // serves reports whether the TrainingJob serves a Kubeflow job of that kind, or the JobSet of a TrainJob.
@@ -52,7 +70,7 @@ func (c *connection) addServed(ctx context.Context, v *story.View) {
 		return
 	}
 	served := emptyOf(ref.Kind)
-	if err := c.kube.Get(ctx, client.ObjectKeyFromObject(v.Job), served); err != nil {
+	if err := c.kube.Get(ctx, client.ObjectKey{Namespace: v.Job.Namespace, Name: ref.Name}, served); err != nil {
 		return
 	}
 	v.Served = served
@@ -93,7 +111,7 @@ func (c *connection) target(ctx context.Context, job *v1alpha1.TrainingJob) (*ta
 		return nil, fmt.Errorf("%s serves a %s, which this program does not know: change that with kubectl", job.Name, ref.Kind)
 	}
 	served := emptyOf(kind.Name)
-	if err := c.kube.Get(ctx, client.ObjectKeyFromObject(job), served); err != nil {
+	if err := c.kube.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: ref.Name}, served); err != nil {
 		return nil, err
 	}
 	if kind == jobSet {

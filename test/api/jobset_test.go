@@ -106,12 +106,21 @@ func TestAStolenTokenReachesOfJobSetsOnlyWhatTheOperatorChanges(t *testing.T) {
 		change(&made.Spec)
 		return made
 	}
+	part, byPart := child.DeepCopy(), byChild
+	part.Name, part.ResourceVersion, part.UID, byPart.Name = "served-step", "", "", "served-step"
+	misnamed, byMisnamed := part.DeepCopy(), byPart
+	misnamed.Name, byMisnamed.Name = "servedstep", "servedstep"
 	const nothing, onlyExpired = "changes nothing of a Kubeflow job but its status", "deletes only a Kubeflow job that has ended and has"
 	s.try(t, []attempt{
 		s.creates(t, "a pod", owned("served-worker-0", bySet, byChild), ""),
 		s.creates(t, "a pod of the JobSet alone", owned("served-worker-0", bySet), notOfAJob),
 		s.creates(t, "a pod of another JobSet", owned("served-worker-0", forged, byChild), notOfAJob),
 		s.creates(t, "a pod of another name", owned("other-worker-0", bySet, byChild), "named after their TrainingJob"),
+		s.creates(t, "the TrainingJob of a step", part, ""),
+		s.creates(t, "a TrainingJob of another name", misnamed, "changes nothing of a TrainingJob but its status"),
+		s.creates(t, "a pod of a step", owned("served-step-worker-0", bySet, byPart), ""),
+		s.creates(t, "a pod of a step of another name", owned("servedstep-worker-0", bySet, byMisnamed), notOfAJob),
+		s.creates(t, "a pod of another JobSet's step", owned("served-step-worker-0", forged, byPart), notOfAJob),
 		s.creates(t, "the Service of its subdomain", service("sub", same[*corev1.ServiceSpec]), ""),
 		s.creates(t, "a Service with an external address", service("sub", func(spec *corev1.ServiceSpec) { spec.ExternalIPs = []string{"192.0.2.1"} }), "only headless Services"),
 		s.creates(t, "a Service with an address", service("sub", func(spec *corev1.ServiceSpec) { spec.ClusterIP = "" }), "only headless Services"),

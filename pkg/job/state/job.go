@@ -30,7 +30,7 @@ func OwnerOf(o metav1.Object) *metav1.OwnerReference {
 	}
 	refs := o.GetOwnerReferences()
 	for i := range refs {
-		isBeside := controller != nil && refs[i].Name == controller.Name
+		isBeside := controller != nil && isNamedAfter(refs[i].Name, controller)
 		isLeft := controller == nil && o.GetLabels()[v1alpha1.KubeflowLabelOperatorName] != ""
 		if isTrainingJob(&refs[i]) && (isBeside || isLeft) {
 			return &refs[i]
@@ -63,11 +63,16 @@ func isServed(ref *metav1.OwnerReference) bool {
 	return ref.APIVersion == v1alpha1.KubeflowVersion || ref.APIVersion == v1alpha1.JobSetVersion && ref.Kind == v1alpha1.JobSetKind
 }
 
+// isNamedAfter reports whether a TrainingJob of that name may serve the object: it has the same name, or the name of a part of a JobSet.
+func isNamedAfter(job string, served *metav1.OwnerReference) bool {
+	return job == served.Name || served.Kind == v1alpha1.JobSetKind && strings.HasPrefix(job, served.Name+"-")
+}
+
 // ServedJob returns the reference to the Kubeflow job or JobSet that the TrainingJob serves; nil if it serves none. Clients of Kubeflow jobs walk the
 // controllers of pods, or their first owner, and stop at a kind that they do not know. So that job controls the children.
 func ServedJob(job *v1alpha1.TrainingJob) *metav1.OwnerReference {
 	ref := metav1.GetControllerOfNoCopy(job)
-	if ref == nil || !isServed(ref) || ref.Name != job.Name {
+	if ref == nil || !isServed(ref) || !isNamedAfter(job.Name, ref) {
 		return nil
 	}
 	return ref

@@ -48,10 +48,12 @@ func (s *JobSet) Serve() (*serve.Served, error) {
 	for i := range s.Spec.ReplicatedJobs {
 		job := &s.Spec.ReplicatedJobs[i]
 		child.Spec.ReplicaSpecs[c.roles[job.Name]] = v1alpha1.ReplicaSpec{
-			Replicas: ptr.To(job.all()), Template: s.template(i, leader), RestartPolicy: v1alpha1.RestartOnFailure, RestartScope: v1alpha1.ScopeJob,
+			Replicas: ptr.To(job.size()), Template: s.template(i, leader), RestartPolicy: v1alpha1.RestartOnFailure, RestartScope: v1alpha1.ScopeJob,
 		}
 	}
-	return served, served.Finish(s, serve.JobSet)
+	err = served.Finish(s, serve.JobSet)
+	child.Name = s.childName()
+	return served, err
 }
 
 // leader returns the role whose first replica leads the TrainingJob.
@@ -92,7 +94,7 @@ func (s *JobSet) notes() (notes []convert.Note) {
 // startsInOrder reports whether a replicated job waits for another one.
 func (s *JobSet) startsInOrder() bool {
 	for i := range s.Spec.ReplicatedJobs {
-		if len(s.Spec.ReplicatedJobs[i].DependsOn) > 0 {
+		if job := &s.Spec.ReplicatedJobs[i]; len(job.awaited()) < len(job.DependsOn) {
 			return true
 		}
 	}

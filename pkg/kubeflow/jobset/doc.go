@@ -5,6 +5,8 @@
 //	                         │<────mirror───────┘
 //	                         └── a Service of the name spec.network.subdomain, the time to live
 //
+// A replicated job that others await with dependsOn and the status Complete has a TrainingJob of its own, which comes first.
+//
 // JobSet's controller makes no object for such a JobSet, and its webhooks still set defaults and check. The TrainingJob decides and remembers. Its
 // pods are controlled by the JobSet and have the host names, labels, annotations and variables of the pods that JobSet makes by way of Jobs. The
 // status has JobSet's conditions, reasons and words.

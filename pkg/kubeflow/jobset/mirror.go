@@ -10,23 +10,30 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 )
 
-// mirror makes one status.
+// mirror makes one status, whose conditions come from one part.
 type mirror struct {
+	*part
 	set   *JobSet
-	child *v1alpha1.TrainingJob
-	roles map[v1alpha1.Role]string
+	parts []*part
 	now   time.Time
 	next  Status
 }
 
-// Mirror returns the status of the JobSet that its TrainingJob makes true. roles are the replicated jobs of the TrainingJob's roles.
-func (s *JobSet) Mirror(child *v1alpha1.TrainingJob, roles map[v1alpha1.Role]string, now time.Time) Status {
-	m := &mirror{set: s, child: child, roles: roles, now: now, next: s.Status.copied()}
+// Mirror returns the status of the JobSet that its TrainingJobs make true.
+func (s *JobSet) Mirror(now time.Time, parts ...*part) Status {
+	m := &mirror{part: deciding(parts), set: s, parts: parts, now: now, next: s.Status.copied()}
 	if s.IsFinished() { // clients wait for the last counts
 		return m.next
 	}
-	m.next.Restarts = max(m.next.Restarts, child.Status.Attempt)
-	m.next.RestartsCountTowardsMax = child.Status.ChargedRestarts
+	restarts := int32(0)
+	m.next.RestartsCountTowardsMax = 0
+	for _, p := range parts {
+		if p.child != nil {
+			restarts += p.child.Status.Attempt
+			m.next.RestartsCountTowardsMax += p.child.Status.ChargedRestarts
+		}
+	}
+	m.next.Restarts = max(m.next.Restarts, restarts)
 	if s.IsSuspended() {
 		m.put(suspended, true, reasonSuspended, wordsSuspended)
 		m.put(restarting, false, reasonSetHeld, wordsSuspended)
@@ -40,14 +47,14 @@ func (s *JobSet) Mirror(child *v1alpha1.TrainingJob, roles map[v1alpha1.Role]str
 
 // Refuse returns the status of a JobSet that cannot be served.
 func (s *JobSet) Refuse(why string, now time.Time) Status {
-	m := &mirror{set: s, now: now, next: s.Status.copied()}
+	m := &mirror{now: now, next: s.Status.copied()}
 	m.end(failed, reasonRefused, why)
 	return m.next
 }
 
 // Stall returns the status of a JobSet that has no TrainingJob until a user acts.
 func (s *JobSet) Stall(reason, why string, now time.Time) Status {
-	m := &mirror{set: s, now: now, next: s.Status}
+	m := &mirror{now: now, next: s.Status}
 	m.next.Conditions = append([]metav1.Condition(nil), s.Status.Conditions...)
 	m.put(stalled, true, reason, why)
 	return m.next
@@ -68,8 +75,7 @@ func (m *mirror) end(kind, reason, message string) {
 
 // goOn mirrors a JobSet that is not suspended. The conditions of a suspension that is over do not count.
 func (m *mirror) goOn() {
-	is := func(condition string) bool { return meta.IsStatusConditionTrue(m.child.Status.Conditions, condition) }
-	switch {
+	switch is := m.has; {
 	case is(v1alpha1.ConditionSuspended) || m.child.Spec.IsSuspended():
 		return
 	case is(v1alpha1.ConditionSucceeded):
@@ -106,7 +112,7 @@ func (m *mirror) why() (reason, words string) {
 // told returns JobSet's words with the Job that failed first, as JobSet writes them, and then what the TrainingJob has in that condition.
 func (m *mirror) told(words, condition string) string {
 	if failure := m.child.Status.LastFailure; failure != nil {
-		words = fmt.Sprintf("%s (first failed job: %s-%s-%d)", words, m.set.Name, m.roles[failure.Role], failure.Index/m.podsOfJob(m.roles[failure.Role]))
+		words = fmt.Sprintf("%s (first failed job: %s-%s-%d)", words, m.set.Name, m.served.Roles[failure.Role], failure.Index/m.podsOfJob(m.served.Roles[failure.Role]))
 	}
 	return words + ": " + meta.FindStatusCondition(m.child.Status.Conditions, condition).Message
 }
@@ -131,25 +137,27 @@ func (m *mirror) count() {
 
 // counted counts Jobs of several pods by their pods: pods that lack belong to as many Jobs as they can.
 func (m *mirror) counted(job *ReplicatedJob) ReplicatedJobStatus {
-	own, all, jobs, pods := ReplicatedJobStatus{Name: job.Name}, job.all(), int32(job.jobs()), job.pods()
+	own, all, jobs, pods := ReplicatedJobStatus{Name: job.Name}, job.size(), int32(job.jobs()), job.pods()
 	whole := func(n int32) int32 { return max(0, jobs-(all-min(n, all))) }
-	for role, replicated := range m.roles {
-		if replicated != job.Name {
-			continue
-		}
-		counts, failure := m.child.Status.ReplicaStatuses[role], m.child.Status.LastFailure
-		own.Succeeded = whole(counts.Succeeded)
-		switch isFinished := m.next.is(completed) || m.next.is(failed); {
-		case m.next.is(failed) && failure != nil && failure.Role == role:
-			own.Failed, own.Succeeded = 1, min(own.Succeeded, jobs-1)
-		case m.next.is(completed) && m.child.Spec.SuccessPolicy == v1alpha1.SuccessLeader && role.IsLeader():
-			own.Succeeded = 1
-		case isFinished:
-		case m.set.IsSuspended():
-			own.Suspended, own.Active = jobs-own.Succeeded, min(jobs-own.Succeeded, (counts.Active+pods-1)/pods)
-		default:
-			own.Ready = whole(counts.Succeeded+counts.Ready) - own.Succeeded
-			own.Active = min(jobs-own.Succeeded, (counts.Active+pods-1)/pods)
+	for _, p := range m.parts {
+		for role, replicated := range p.served.Roles {
+			if replicated != job.Name || p.child == nil {
+				continue
+			}
+			counts, failure := p.child.Status.ReplicaStatuses[role], p.child.Status.LastFailure
+			own.Succeeded = whole(counts.Succeeded)
+			switch isFinished := m.next.is(completed) || m.next.is(failed); {
+			case p.has(v1alpha1.ConditionFailed) && m.next.is(failed) && failure != nil && failure.Role == role:
+				own.Failed, own.Succeeded = 1, min(own.Succeeded, jobs-1)
+			case m.next.is(completed) && p.child.Spec.SuccessPolicy == v1alpha1.SuccessLeader && role.IsLeader():
+				own.Succeeded = 1
+			case isFinished:
+			case m.set.IsSuspended():
+				own.Suspended, own.Active = jobs-own.Succeeded, min(jobs-own.Succeeded, (counts.Active+pods-1)/pods)
+			default:
+				own.Ready = whole(counts.Succeeded+counts.Ready) - own.Succeeded
+				own.Active = min(jobs-own.Succeeded, (counts.Active+pods-1)/pods)
+			}
 		}
 	}
 	return own

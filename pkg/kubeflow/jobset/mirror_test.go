@@ -34,7 +34,7 @@ func (is told) after(t *testing.T, set *JobSet) Status {
 	if is.failed != "" {
 		status.LastFailure = &v1alpha1.Failure{Role: is.failed, Index: is.at}
 	}
-	set.Status = set.Mirror(s.Child, s.Roles, start)
+	set.Status = set.Mirror(start, &part{JobSet: set, served: s, child: s.Child})
 	return set.Status
 }
 

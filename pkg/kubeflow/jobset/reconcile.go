@@ -1,10 +1,12 @@
 package jobset
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -52,37 +54,57 @@ func (r *reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // serve brings the children of the JobSet up to date, and then its status.
 func (r *reconciler) serve(ctx context.Context, set *JobSet) (ctrl.Result, error) {
-	child, err := r.Child(ctx, set)
-	if err != nil || child == nil && set.IsFinished() { // its TrainingJob was deleted
+	parts, last := set.parts(), &part{}
+	var refused error
+	var begun *v1alpha1.TrainingJob
+	for _, last = range parts {
+		child, err := r.Child(ctx, client.ObjectKey{Namespace: set.Namespace, Name: last.childName()})
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		last.child, begun = child, cmp.Or(begun, child)
+		if last.served, err = last.Serve(); err == nil && child == nil {
+			err = last.served.Refused
+		}
+		refused = cmp.Or(refused, err)
+	}
+	if last.child == nil && set.IsFinished() { // its TrainingJob was deleted, or a step failed
+		return ctrl.Result{}, nil
+	}
+	if refused = cmp.Or(set.unservable(), refused); refused != nil {
+		return r.refuse(ctx, set, begun, refused)
+	}
+	for _, p := range parts {
+		if !p.isDue(parts) {
+			continue
+		}
+		if wait, err := r.converge(ctx, set, p); wait != 0 || err != nil {
+			return ctrl.Result{RequeueAfter: wait}, err
+		}
+	}
+	if err := r.record(ctx, set, set.Mirror(r.Clock.Now(), parts...)); err != nil || last.child == nil {
 		return ctrl.Result{}, err
 	}
-	served, err := set.Serve()
-	if err == nil && child == nil {
-		err = served.Refused
-	}
-	if err != nil {
-		return r.refuse(ctx, set, child, err)
-	}
-	if child != nil {
-		holder, wait, err := r.Holder(ctx, set, child, served)
+	return ctrl.Result{}, r.createSubdomain(ctx, set, last.child)
+}
+
+// converge brings the TrainingJob of the part up to date. It returns how long to wait for the name of it, or after a refusal.
+func (r *reconciler) converge(ctx context.Context, set *JobSet, p *part) (time.Duration, error) {
+	if p.child != nil {
+		holder, wait, err := r.Holder(ctx, set, p.child, p.served)
 		if holder != "" {
 			err = r.record(ctx, set, set.Stall("NameConflict", holder+" has this name: give one of them another name.", r.Clock.Now()))
 		}
 		if wait != 0 || err != nil {
-			return ctrl.Result{RequeueAfter: wait}, err
+			return wait, err
 		}
 	}
-	next, err := r.Converge(ctx, set, child, served)
-	if apierrors.IsInvalid(err) && child == nil {
-		return ctrl.Result{}, r.record(ctx, set, set.Refuse(err.Error(), r.Clock.Now()))
+	next, err := r.Converge(ctx, set, p.child, p.served)
+	if apierrors.IsInvalid(err) && p.child == nil {
+		return serve.AskAgain, r.record(ctx, set, set.Refuse(err.Error(), r.Clock.Now()))
 	}
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	if err := r.record(ctx, set, set.Mirror(next, served.Roles, r.Clock.Now())); err != nil {
-		return ctrl.Result{}, err
-	}
-	return ctrl.Result{}, r.createSubdomain(ctx, set, next)
+	p.child = next
+	return 0, err
 }
 
 // refuse fails a JobSet that means nothing for a TrainingJob, or leaves one that runs as it is.

@@ -72,7 +72,7 @@ func (c *cluster) pass(t *testing.T) *JobSet {
 // update changes the TrainingJob's status.
 func (c *cluster) update(t *testing.T, conditions ...metav1.Condition) {
 	t.Helper()
-	child, err := c.Child(t.Context(), c.set)
+	child, err := c.Child(t.Context(), client.ObjectKeyFromObject(c.set.source))
 	if err != nil || child == nil {
 		t.Fatal("no TrainingJob", err)
 	}
@@ -92,7 +92,7 @@ func (c *cluster) emitted() (all string) {
 func TestAJobSetRunsByATrainingJobAndGoesAfterItsTime(t *testing.T) {
 	c := clusterOf(t, changed(t, trained, "  suspend: false", "  ttlSecondsAfterFinished: 60\n  suspend: false"))
 	c.pass(t)
-	child, err := c.Child(t.Context(), c.set)
+	child, err := c.Child(t.Context(), client.ObjectKeyFromObject(c.set.source))
 	if err != nil || child == nil || !metav1.IsControlledBy(child, c.set) {
 		t.Fatalf("TrainingJob %+v, error %v", child, err)
 	}
@@ -122,7 +122,7 @@ func TestARefusedJobSetFailsWithASentence(t *testing.T) {
 	if got := c.emitted(); !strings.Contains(got, "Warning FailedValidation spec.replicatedJobs[0]") {
 		t.Errorf("Events %q", got)
 	}
-	if child, _ := c.Child(t.Context(), c.set); child != nil {
+	if child, _ := c.Child(t.Context(), client.ObjectKeyFromObject(c.set.source)); child != nil {
 		t.Error("a refused JobSet has a TrainingJob")
 	}
 }
@@ -160,7 +160,7 @@ func TestAJobSetOfAnotherControllerIsLeftAlone(t *testing.T) {
 		if set := c.pass(t); len(set.Status.Conditions) > 0 || c.emitted() != "" {
 			t.Errorf("%q: conditions %+v", manager, set.Status.Conditions)
 		}
-		if child, _ := c.Child(t.Context(), c.set); child != nil {
+		if child, _ := c.Child(t.Context(), client.ObjectKeyFromObject(c.set.source)); child != nil {
 			t.Errorf("%q: it has a TrainingJob", manager)
 		}
 	}
@@ -183,7 +183,7 @@ func TestAJobSetWaitsForTheNameOfItsTrainingJob(t *testing.T) {
 func TestASubdomainOfItsOwnHasAService(t *testing.T) {
 	c := clusterOf(t, changed(t, trained, "network: {", "network: {subdomain: sub, "))
 	c.pass(t)
-	child, _ := c.Child(t.Context(), c.set)
+	child, _ := c.Child(t.Context(), client.ObjectKeyFromObject(c.set.source))
 	child.UID = "child" // the fake API server gives none
 	if err := c.createSubdomain(t.Context(), c.set, child); err != nil {
 		t.Fatal(err)

@@ -136,7 +136,7 @@ func (r *Rule) recovery(c *cast, oneJob v1alpha1.RestartScope) (*v1alpha1.Recove
 	switch {
 	case len(r.OnJobFailureMessagePatterns) > 0:
 		return nil, fmt.Errorf("onJobFailureMessagePatterns cannot be kept, because there are no Jobs: leave it out")
-	case !r.names(reasonBackoffLimit):
+	case !r.names(reasonBackoffLimit) || len(own.Roles) == 0: // they are of another part
 		return nil, nil
 	case oneJob == "" && strings.HasPrefix(r.Action, "RestartJob") && !strings.HasPrefix(r.Action, "RestartJobSet"):
 		return nil, fmt.Errorf("action %s cannot be kept where replicas and parallelism are both above 1: write RestartJobSet, as ranks of a collective need it", r.Action)

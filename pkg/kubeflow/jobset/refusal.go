@@ -1,6 +1,7 @@
 package jobset
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -9,50 +10,42 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// exclusiveTopology is an annotation of JobSet: one Job for each domain.
-const exclusiveTopology = "alpha.jobset.sigs.k8s.io/exclusive-topology"
-
 // unservable returns why the JobSet cannot be served, with a correction; nil if it can.
 func (s *JobSet) unservable() error {
-	switch _, isExclusive := s.Annotations[exclusiveTopology]; {
+	switch {
 	case len(s.Spec.ReplicatedJobs) == 0:
 		return fmt.Errorf("spec.replicatedJobs is empty: write one")
 	case len(s.Spec.ReplicatedJobs) > mostRoles:
 		return fmt.Errorf("spec.replicatedJobs has %d: write at most %d, and equal ones as one with replicas", len(s.Spec.ReplicatedJobs), mostRoles)
-	case isExclusive:
-		return fmt.Errorf("annotation %s cannot be kept: leave it out, or let JobSet run this one (without spec.managedBy)", exclusiveTopology)
 	case len(s.Spec.VolumeClaimPolicies) > 0:
 		return fmt.Errorf("spec.volumeClaimPolicies cannot be kept: name claims in the pod templates, or let JobSet run this one (without spec.managedBy)")
 	case s.Spec.FailurePolicy != nil && s.Spec.FailurePolicy.RestartStrategy == "InPlaceRestart":
 		return fmt.Errorf(`spec.failurePolicy.restartStrategy InPlaceRestart needs JobSet's agent: leave it out, and write the annotation trainingjob.dev/overrides: '{"recovery":{"restartMethod":"InPlace"}}'`)
 	}
 	for i := range s.Spec.ReplicatedJobs {
-		if err := s.Spec.ReplicatedJobs[i].unservable(); err != nil {
-			return fmt.Errorf("spec.replicatedJobs[%d] (%s): %w", i, s.Spec.ReplicatedJobs[i].Name, err)
+		job := &s.Spec.ReplicatedJobs[i]
+		err := cmp.Or(job.unservable(), s.unordered(job))
+		if s.annotation(job, exclusiveTopology) != "" && s.annotation(job, nodeSelectorStrategy) != "" {
+			err = fmt.Errorf("annotation %s cannot be kept: leave it out, and affinities keep the Jobs apart", nodeSelectorStrategy)
+		}
+		if err != nil {
+			return fmt.Errorf("spec.replicatedJobs[%d] (%s): %w", i, job.Name, err)
 		}
 	}
 	return nil
 }
 
 func (j *ReplicatedJob) unservable() error {
-	_, isExclusive := j.Template.Annotations[exclusiveTopology]
 	job := &j.Template.Spec
 	switch {
-	case j.jobs() < 1 || j.jobs() > mostPods || j.pods() > mostPods || j.all() > mostPods:
+	case j.jobs() < 1 || j.jobs() > mostPods || j.pods() > mostPods || j.size() > mostPods:
 		return fmt.Errorf("replicas times parallelism must be 1 to %d pods: change one of them", mostPods)
-	case isExclusive:
-		return fmt.Errorf("annotation %s cannot be kept: leave it out", exclusiveTopology)
 	case ptr.Deref(job.Completions, j.pods()) != j.pods() || j.pods() < 1:
 		return fmt.Errorf("completions must be the same number as parallelism, above 0: each pod is a rank, and all run at once")
 	case job.BackoffLimitPerIndex != nil || job.SuccessPolicy != nil:
 		return fmt.Errorf("backoffLimitPerIndex and successPolicy of the Job cannot be kept: leave them out; spec.successPolicy of the JobSet counts")
 	case len(job.Template.Spec.Containers) == 0:
 		return fmt.Errorf("the pod template has no containers: write one")
-	}
-	for _, dependency := range j.DependsOn {
-		if dependency.Status == "Complete" {
-			return fmt.Errorf("dependsOn %s with status Complete cannot be kept, because all pods start at once: run that step as an init container or as a JobSet before this one", dependency.Name)
-		}
 	}
 	return unservablePolicy(job.PodFailurePolicy)
 }

@@ -28,7 +28,7 @@ func (s *JobSet) casting() (*cast, error) {
 	if isAny {
 		c.policy = v1alpha1.SuccessAnyWorker
 	}
-	single := slices.IndexFunc(awaited, func(j *ReplicatedJob) bool { return j.all() == 1 })
+	single := slices.IndexFunc(awaited, func(j *ReplicatedJob) bool { return j.size() == 1 })
 	hasWide := slices.ContainsFunc(awaited, func(j *ReplicatedJob) bool { return j.pods() > 1 })
 	switch {
 	case isAny && hasWide, len(awaited) == 0, len(awaited) > 2, len(awaited) == 2 && single < 0:

@@ -34,9 +34,9 @@ func (s *JobSet) address(replicated string) string {
 func (s *JobSet) common(at int) map[string]string {
 	job := &s.Spec.ReplicatedJobs[at]
 	var first, all, firstOfGroup, allOfGroup int
-	for i := range s.Spec.ReplicatedJobs {
-		other := &s.Spec.ReplicatedJobs[i]
-		if i == at {
+	for i := range s.whole {
+		other := &s.whole[i]
+		if other.Name == job.Name {
 			first, firstOfGroup = all, allOfGroup
 		}
 		all += other.jobs()
@@ -75,6 +75,10 @@ func (s *JobSet) template(at int, leader string) corev1.PodTemplateSpec {
 	template.Annotations[batchv1.JobCompletionIndexAnnotation] = strconv.Itoa(int(job.pods())) // each pod then gets its own index
 	spec := &template.Spec
 	spec.RestartPolicy, spec.Hostname, spec.Subdomain = "", s.Name+"-"+job.Name, s.subdomain()
+	delete(template.Annotations, exclusiveTopology) // for JobSet's webhook, which would wait for pods with the names of a Job's
+	if topology := s.annotation(job, exclusiveTopology); topology != "" {
+		placeExclusively(spec, topology)
+	}
 	index := corev1.EnvVar{Name: envCompletionIndex, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
 		APIVersion: "v1", FieldPath: "metadata.labels['" + batchv1.JobCompletionIndexAnnotation + "']"}}}
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {

@@ -17,6 +17,9 @@ type JobSet struct {
 	Status            Status `json:"status"`
 
 	source *unstructured.Unstructured
+	// whole are the replicated jobs of the whole JobSet, also in a part. step is the name of the only one in this part, if that is a step.
+	whole []ReplicatedJob
+	step  string
 }
 
 // Spec is the spec of a JobSet. The volumes of volumeClaimPolicies are not read: a JobSet with them is refused.
@@ -54,6 +57,9 @@ type ReplicatedJob struct {
 		Status string `json:"status"`
 	} `json:"dependsOn"`
 }
+
+// complete is the status of a replicated job whose pods have all succeeded. The other one is Ready.
+const complete = "Complete"
 
 // FailurePolicy is what a JobSet does after a Job has failed.
 type FailurePolicy struct {
@@ -100,6 +106,7 @@ func Read(source *unstructured.Unstructured) (*JobSet, error) {
 	if err := json.Unmarshal(text, set); err != nil {
 		return nil, fmt.Errorf("reading JobSet %s: %w", source.GetName(), err)
 	}
+	set.whole = set.Spec.ReplicatedJobs
 	source.SetManagedFields(nil) // an update with a part of them would be one of them
 	return set, nil
 }
@@ -127,5 +134,5 @@ func (j *ReplicatedJob) jobs() int { return int(ptr.Deref(j.Replicas, 1)) }
 // pods returns the number of pods of each Job.
 func (j *ReplicatedJob) pods() int32 { return ptr.Deref(j.Template.Spec.Parallelism, 1) }
 
-// all returns the number of pods of all Jobs.
-func (j *ReplicatedJob) all() int32 { return int32(j.jobs()) * j.pods() }
+// size returns the number of pods of all Jobs.
+func (j *ReplicatedJob) size() int32 { return int32(j.jobs()) * j.pods() }

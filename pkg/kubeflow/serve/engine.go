@@ -47,10 +47,10 @@ func keyOf(parent metav1.Object) client.ObjectKey {
 	return client.ObjectKey{Namespace: parent.GetNamespace(), Name: parent.GetName()}
 }
 
-// Child returns the TrainingJob of the parent's name; nil if there is none.
-func (r *Engine) Child(ctx context.Context, parent Parent) (*v1alpha1.TrainingJob, error) {
+// Child returns the TrainingJob of that name; nil if there is none.
+func (r *Engine) Child(ctx context.Context, key client.ObjectKey) (*v1alpha1.TrainingJob, error) {
 	child := &v1alpha1.TrainingJob{}
-	err := r.Client.Get(ctx, keyOf(parent), child)
+	err := r.Client.Get(ctx, key, child)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

@@ -60,7 +60,7 @@ func (r *reconciler) own(ctx context.Context, req ctrl.Request) (*Job, error) {
 
 // serve brings the children of the job up to date, and then its status.
 func (r *reconciler) serve(ctx context.Context, job *Job) (ctrl.Result, error) {
-	child, err := r.Child(ctx, job)
+	child, err := r.Child(ctx, keyOf(job))
 	if err != nil {
 		return ctrl.Result{}, err
 	}

@@ -112,7 +112,7 @@ func TestARefusedChangeKeepsNoJobRunning(t *testing.T) {
 		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: keyOf(job)}); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		child, err := r.Child(t.Context(), job)
+		child, err := r.Child(t.Context(), keyOf(job))
 		if err != nil || !child.Spec.IsSuspended() {
 			t.Errorf("refused %s, its TrainingJob runs on: %+v, error %v", name, child.Spec.Suspend, err)
 		}
@@ -340,7 +340,7 @@ func TestANewJobTakesOverTheTrainingJobThatItsNamesakeLeft(t *testing.T) {
 	r, _ := reconcilerOf(t, job, left)
 	after(t, r, job)
 	status := after(t, r, job)
-	child, err := r.Child(t.Context(), job)
+	child, err := r.Child(t.Context(), keyOf(job))
 	if err != nil || child.UID != "left" || !metav1.IsControlledBy(child, job) {
 		t.Errorf("TrainingJob %+v, error %v; want the one that was left, with the new owner", child, err)
 	}

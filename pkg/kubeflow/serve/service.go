@@ -99,7 +99,7 @@ func (r services) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	if job == nil || err != nil {
 		return ctrl.Result{}, err
 	}
-	child, err := r.Child(ctx, job)
+	child, err := r.Child(ctx, keyOf(job))
 	if child == nil || err != nil || !metav1.IsControlledBy(child, job) || job.rival(child) != "" {
 		return ctrl.Result{}, err
 	}
