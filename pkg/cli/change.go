@@ -64,7 +64,7 @@ func (t *tool) setSuspend(suspend bool) func(context.Context, *connection, *v1al
 		case err != nil:
 			return err
 		case changed.isPaused() == suspend:
-			fmt.Fprintf(t.Out, "%s/%s is %s already\n", changed.word, job.Name, did)
+			fmt.Fprintf(t.Out, "%s/%s is %s already\n", changed.word, changed.GetName(), did)
 			return nil
 		}
 		if err := c.setSuspend(ctx, changed, suspend); err != nil {
@@ -73,7 +73,7 @@ func (t *tool) setSuspend(suspend bool) func(context.Context, *connection, *v1al
 		if queue := changed.GetLabels()[v1alpha1.LabelQueue]; queue != "" && !suspend {
 			did += ": it waits in queue " + queue + " until Kueue admits it"
 		}
-		fmt.Fprintf(t.Out, "%s/%s %s\n", changed.word, job.Name, did)
+		fmt.Fprintf(t.Out, "%s/%s %s\n", changed.word, changed.GetName(), did)
 		return nil
 	}
 }
@@ -99,7 +99,7 @@ func (t *tool) scaleCommand() *cobra.Command {
 			if err := c.set(ctx, changed, field{changed.workers, int64(replicas)}); err != nil {
 				return err
 			}
-			fmt.Fprintf(t.Out, "%s/%s scaled from %d to %d workers\n", changed.word, job.Name, before, replicas)
+			fmt.Fprintf(t.Out, "%s/%s scaled from %d to %d workers\n", changed.word, changed.GetName(), before, replicas)
 			return nil
 		}),
 	}
@@ -144,7 +144,7 @@ func (t *tool) deleteCommand() *cobra.Command {
 			did, err = "is gone already", nil
 		}
 		if err == nil {
-			fmt.Fprintf(t.Out, "%s/%s %s\n", unwanted.word, job.Name, did)
+			fmt.Fprintf(t.Out, "%s/%s %s\n", unwanted.word, unwanted.GetName(), did)
 		}
 		return err
 	}))

@@ -246,6 +246,9 @@ func TestTheKindOfAJobSetBeforeItsName(t *testing.T) {
 	own := set("trainingjob.dev/operator")
 	job.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(own, own.GroupVersionKind())}
 	served := slices.Concat(objects, []client.Object{own, trainJob})
+	first, objects := running("mnist-data", 1) // a step comes before the TrainingJob of the JobSet's name
+	first.OwnerReferences = job.OwnerReferences
+	step := slices.Concat(objects, []client.Object{own, trainJob})
 	for line, c := range map[string]struct {
 		objects []client.Object
 		want    string
@@ -256,6 +259,8 @@ func TestTheKindOfAJobSetBeforeItsName(t *testing.T) {
 		"suspend trainjob/mnist":                            {served, "trainjob/mnist suspended"},
 		"why trainjobs.v1alpha1.trainer.kubeflow.org/mnist": {served, "jobset/mnist runs"},
 		"why trainjob/mnits":                                {served, "did you mean trainjob/mnist?"},
+		"why trainjobs/mnist":                               {step, "jobset/mnist-data runs (AllReplicasRunning)"},
+		"suspend jobset/mnist":                              {step, "trainjob/mnist suspended"},
 		"restart trainjob/mnist":                            {[]client.Object{trainJob}, "TrainJob mnist has no JobSet: Trainer's controller makes one from its runtime"},
 		"delete trainjob/mnist":                             {[]client.Object{trainJob, noRuntime}, "TrainJob mnist has no JobSet. Its latest Event: NoRuntime: There is none."},
 		"why trainjob/failed":                               {[]client.Object{failed}, "TrainJob failed has ended, and no TrainingJob has its history: DeadlineExceeded."},
