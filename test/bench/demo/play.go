@@ -46,13 +46,13 @@ func (s *stage) parameterServers(ctx context.Context) error {
 	return a.succeeds(ctx, "chief-0", 2, 1)
 }
 
-// collective: one rank's death restarts all, once. So does the loss of a node, which is not charged. The healthy ranks restart in their pods.
+// collective: one rank's death restarts all, once, each in its pod. So does the loss of a node, which is not charged: the others restart in their pods.
 func (s *stage) collective(ctx context.Context) error {
 	a, err := s.submit(ctx, "pytorch-ddp.yaml")
 	if err != nil {
 		return err
 	}
-	if err := a.breaks(ctx, "worker-2", "137", "worker-2"); err != nil {
+	if err := a.breaks(ctx, "worker-2", "137"); err != nil {
 		return err
 	}
 	if err := a.losesNode(ctx, "worker-1", "worker-1"); err != nil {
@@ -77,10 +77,15 @@ func (s *stage) permanentFailure(ctx context.Context) error {
 	})
 }
 
-// breaks ends a replica with an exit code, and waits until the replicas expected are back.
+// breaks ends a replica with an exit code, and waits until the job runs again with new pods for those expected. Before that, the operator has closed
+// the gate of the replica's pod, if it has one: else the fake node would start its process again.
 func (a *act) breaks(ctx context.Context, replica, code string, expected ...string) error {
-	before, err := a.pods(ctx)
-	if err != nil {
+	var before map[string]corev1.Pod
+	if err := a.await(ctx, "runs behind closed gates", func(*v1alpha1.TrainingJob) bool {
+		var err error
+		before, err = a.pods(ctx)
+		return err == nil && before[a.name+"-"+replica].Annotations[v1alpha1.AnnotationStartGate] != v1alpha1.GateOpen
+	}); err != nil {
 		return err
 	}
 	if err := a.end(ctx, replica, code); err != nil {
@@ -112,15 +117,15 @@ func (a *act) losesNode(ctx context.Context, replica string, expected ...string)
 	return err
 }
 
-// returns waits until the job runs in full again after a replica broke, and checks that exactly the replicas expected have new pods, under
-// the same host name and rank.
+// returns waits until the job runs in full again after a replica broke, which has another life then, and checks that exactly the replicas expected have
+// new pods, under the same host name and rank.
 func (a *act) returns(ctx context.Context, before map[string]corev1.Pod, replica string, expected []string) error {
 	var after map[string]corev1.Pod
 	err := a.await(ctx, "has all its replicas back", func(j *v1alpha1.TrainingJob) bool {
 		var err error
 		after, err = a.pods(ctx)
-		full := fmt.Sprintf("%d/%d", len(before), len(before))
-		return err == nil && len(after) == len(before) && after[a.name+"-"+replica].UID != before[a.name+"-"+replica].UID && j.Status.Ready == full
+		full, host := fmt.Sprintf("%d/%d", len(before), len(before)), a.name+"-"+replica
+		return err == nil && len(after) == len(before) && after[host].Labels[v1alpha1.LabelLife] != before[host].Labels[v1alpha1.LabelLife] && j.Status.Ready == full
 	})
 	if err != nil {
 		return err
