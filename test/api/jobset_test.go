@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -108,8 +109,19 @@ func TestAStolenTokenReachesOfJobSetsOnlyWhatTheOperatorChanges(t *testing.T) {
 	}
 	part, byPart := child.DeepCopy(), byChild
 	part.Name, part.ResourceVersion, part.UID, byPart.Name = "served-step", "", "", "served-step"
+	claim := func(name, set string, owners ...metav1.OwnerReference) *corev1.PersistentVolumeClaim {
+		made := &corev1.PersistentVolumeClaim{ObjectMeta: owned(name, owners...).ObjectMeta, Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+		}}
+		made.Labels = map[string]string{"jobset.sigs.k8s.io/jobset-name": set}
+		return made
+	}
+	kept := claim("kept-served", "served")
+	create(t, kept.DeepCopy())
 	misnamed, byMisnamed := part.DeepCopy(), byPart
 	misnamed.Name, byMisnamed.Name = "servedstep", "servedstep"
+	const onlyClaims = "only the claims of a JobSet"
 	const nothing, onlyExpired = "changes nothing of a Kubeflow job but its status", "deletes only a Kubeflow job that has ended and has"
 	s.try(t, []attempt{
 		s.creates(t, "a pod", owned("served-worker-0", bySet, byChild), ""),
@@ -124,6 +136,14 @@ func TestAStolenTokenReachesOfJobSetsOnlyWhatTheOperatorChanges(t *testing.T) {
 		s.creates(t, "the Service of its subdomain", service("sub", same[*corev1.ServiceSpec]), ""),
 		s.creates(t, "a Service with an external address", service("sub", func(spec *corev1.ServiceSpec) { spec.ExternalIPs = []string{"192.0.2.1"} }), "only headless Services"),
 		s.creates(t, "a Service with an address", service("sub", func(spec *corev1.ServiceSpec) { spec.ClusterIP = "" }), "only headless Services"),
+		s.creates(t, "a claim", claim("data-served", "served", bySet), ""),
+		s.creates(t, "a claim that outlives the JobSet", claim("data-served", "served"), ""),
+		s.creates(t, "a claim of no JobSet", claim("data", ""), onlyClaims),
+		s.creates(t, "a claim of another name", claim("data-other", "served"), onlyClaims),
+		s.creates(t, "a claim that another JobSet controls", claim("data-served", "served", forged), onlyClaims),
+		s.creates(t, "a claim that a TrainingJob owns", claim("data-served", "served", byChild), onlyClaims),
+		s.deletes(t, "a claim", kept, "only creates claims"),
+		s.merges(t, "a label of a claim", kept, `{"metadata": {"labels": {"a": "b"}}}`, "only creates claims"),
 		s.creates(t, "a JobSet", newJobSet(t, s.tenant, `metadata: {name: another}`), nothing),
 		s.merges(t, "a spec", set, `{"spec": {"suspend": true}}`, nothing),
 		s.merges(t, "a label", set, `{"metadata": {"labels": {"a": "b"}}}`, nothing),

@@ -99,4 +99,7 @@ rules:
 - apiGroups: [trainingjob.dev]
   resources: [trainingjobs] # the one that serves a JobSet
   verbs: [create, patch]
+- apiGroups: [""]
+  resources: [persistentvolumeclaims] # spec.volumeClaimPolicies
+  verbs: [create]
 {{- end -}}

@@ -240,7 +240,6 @@ func TestWhatCannotBeKeptIsRefusedWithASentence(t *testing.T) {
 		"no order":                  {changed(t, initialized, "  - {name: model,", "  - {name: other, template: {spec: {template: {spec: {containers: [{name: a, image: i}]}}}}}\n  - {name: model,"), "spec.replicatedJobs[1] (other): it has no dependsOn"},
 		"an initializer that waits": {changed(t, initialized, "{name: data, status: Complete}]", "{name: data, status: Ready}]"), "spec.replicatedJobs[1] (model): others depend on it"},
 		"labeled nodes":             {changed(t, pair(""), "annotations: {}", "annotations: {alpha.jobset.sigs.k8s.io/exclusive-topology: rack, alpha.jobset.sigs.k8s.io/node-selector: 'true'}"), "annotation alpha.jobset.sigs.k8s.io/node-selector cannot be kept"},
-		"claims":                    {pair("  volumeClaimPolicies: [{}]\n"), "spec.volumeClaimPolicies cannot be kept"},
 		"an agent":                  {pair("  failurePolicy: {restartStrategy: InPlaceRestart}\n"), "needs JobSet's agent"},
 		"a text of a Job":           {pair("  failurePolicy: {rules: [{name: r, action: FailJobSet, onJobFailureMessagePatterns: [x]}]}\n"), "spec.failurePolicy.rules[0] (r): onJobFailureMessagePatterns"},
 		"an index's own limit":      {changed(t, trained, "completions: 2", "completions: 2\n        backoffLimitPerIndex: 1"), "backoffLimitPerIndex"},

@@ -3,7 +3,7 @@
 //	TrainJob ──Trainer──> JobSet ──Serve──> TrainingJob of the same name ──> pods, headless Service
 //	                         │                  │
 //	                         │<────mirror───────┘
-//	                         └── a Service of the name spec.network.subdomain, the time to live
+//	                         └── a Service of the name spec.network.subdomain, claims of spec.volumeClaimPolicies, the time to live
 //
 // A replicated job that others await with dependsOn and the status Complete has a TrainingJob of its own, which comes first.
 //

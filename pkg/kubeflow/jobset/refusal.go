@@ -17,8 +17,6 @@ func (s *JobSet) unservable() error {
 		return fmt.Errorf("spec.replicatedJobs is empty: write one")
 	case len(s.Spec.ReplicatedJobs) > mostRoles:
 		return fmt.Errorf("spec.replicatedJobs has %d: write at most %d, and equal ones as one with replicas", len(s.Spec.ReplicatedJobs), mostRoles)
-	case len(s.Spec.VolumeClaimPolicies) > 0:
-		return fmt.Errorf("spec.volumeClaimPolicies cannot be kept: name claims in the pod templates, or let JobSet run this one (without spec.managedBy)")
 	case s.Spec.FailurePolicy != nil && s.Spec.FailurePolicy.RestartStrategy == "InPlaceRestart":
 		return fmt.Errorf(`spec.failurePolicy.restartStrategy InPlaceRestart needs JobSet's agent: leave it out, and write the annotation trainingjob.dev/overrides: '{"recovery":{"restartMethod":"InPlace"}}'`)
 	}

@@ -79,6 +79,7 @@ func (s *JobSet) template(at int, leader string) corev1.PodTemplateSpec {
 	if topology := s.annotation(job, exclusiveTopology); topology != "" {
 		placeExclusively(spec, topology)
 	}
+	s.mountClaims(spec)
 	index := corev1.EnvVar{Name: envCompletionIndex, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
 		APIVersion: "v1", FieldPath: "metadata.labels['" + batchv1.JobCompletionIndexAnnotation + "']"}}}
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {

@@ -22,7 +22,7 @@ type JobSet struct {
 	step  string
 }
 
-// Spec is the spec of a JobSet. The volumes of volumeClaimPolicies are not read: a JobSet with them is refused.
+// Spec is the spec of a JobSet.
 type Spec struct {
 	ReplicatedJobs []ReplicatedJob `json:"replicatedJobs"`
 	Network        struct {
@@ -42,8 +42,8 @@ type Spec struct {
 		JobIndex      int    `json:"jobIndex"`
 		PodIndex      int    `json:"podIndex"`
 	} `json:"coordinator"`
-	TTLSecondsAfterFinished *int32            `json:"ttlSecondsAfterFinished"`
-	VolumeClaimPolicies     []json.RawMessage `json:"volumeClaimPolicies"`
+	TTLSecondsAfterFinished *int32        `json:"ttlSecondsAfterFinished"`
+	VolumeClaimPolicies     []ClaimPolicy `json:"volumeClaimPolicies"`
 }
 
 // ReplicatedJob is a template of Jobs.

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/pkg/local/server"
@@ -18,9 +20,9 @@ import (
 )
 
 const (
-	// slots is how many replicas the largest job has, ranks those of the collective; eight are on a node. rack is how many nodes are lost at
+	// slots is how many replicas the largest job has; eight are on a node. rack is how many nodes are lost at
 	// once.
-	slots, ranks, perNode, rack = 65_000, 10_000, 8, 72
+	slots, perNode, rack = 65_000, 8, 72
 
 	// The bounds that hold for every job, whatever its size.
 	writesToStart, writesToRecreate = 1.01, 2.02
@@ -38,16 +40,26 @@ const (
 // whole says that the whole restart of the largest job is played, too, which takes some minutes.
 var whole = flag.Bool("scale.whole", false, "play the whole restart of 65,000 replicas, too")
 
-// calm is a process in a world without faults of its own.
-type calm struct{}
+// ranks is how many ranks a collective has.
+var ranks = flag.Int("scale.ranks", 10_000, "how many ranks a collective has")
+
+// calm is a process in a world without faults of its own. It counts the bytes of what the process writes.
+type calm struct{ bytes *int }
 
 func (calm) Seen(now, _ state.Seen) state.Seen { return now }
 
-func (calm) Write(*operator.Process, *server.Request) operator.Outcome { return operator.Done }
-func (calm) Read(*operator.Process, server.Kind, bool) error           { return nil }
-func (calm) Later(*server.Request)                                     {}
-func (calm) Frozen(*operator.Process)                                  {}
-func (calm) Slow(*operator.Process)                                    {}
+func (c calm) Write(_ *operator.Process, r *server.Request) operator.Outcome {
+	*c.bytes += len(r.Patch)
+	if r.Object != nil {
+		text, _ := json.Marshal(r.Object)
+		*c.bytes += len(text)
+	}
+	return operator.Done
+}
+func (calm) Read(*operator.Process, server.Kind, bool) error { return nil }
+func (calm) Later(*server.Request)                           {}
+func (calm) Frozen(*operator.Process)                        {}
+func (calm) Slow(*operator.Process)                          {}
 
 // site is a cluster with one job and its operator, and what that has cost so far.
 type site struct {
@@ -60,7 +72,7 @@ type site struct {
 }
 
 // cost is what a transition has taken of the operator.
-type cost struct{ size, writes, passes, events, status, allocations int }
+type cost struct{ size, writes, bytes, passes, events, status, allocations int }
 
 // newSite returns a cluster with room for the job and a rack more.
 func newSite(job *v1alpha1.TrainingJob, passes int) *site {
@@ -68,7 +80,7 @@ func newSite(job *v1alpha1.TrainingJob, passes int) *site {
 	size := state.Total(&job.Spec)
 	s := &site{Fleet: fleet.New(size/perNode+2*rack, perNode, times), size: size, passesAtMost: passes}
 	s.Submit(job)
-	s.p = operator.NewProcess("operator", &operator.World{Server: s.Server, Clock: s.Clock, Faults: calm{}, KeepsEnded: true,
+	s.p = operator.NewProcess("operator", &operator.World{Server: s.Server, Clock: s.Clock, Faults: calm{&s.bytes}, KeepsEnded: true,
 		Event: func(*operator.Decision, string, string) { s.events++ }, Line: func(*operator.Decision, *journal.Line) {}}, s.Job)
 	s.p.Leads = true
 	s.p.Start(func(server.Kind) int { return 0 })
@@ -85,14 +97,14 @@ func newSite(job *v1alpha1.TrainingJob, passes int) *site {
 func (s *site) until(t *testing.T, what string, isSo func() bool) cost {
 	t.Helper()
 	was, before := s.cost, allocations()
-	was.writes, was.passes, s.status = s.p.Writes, s.p.Reconciles, 0
+	was.writes, was.bytes, was.passes, s.status = s.p.Writes, s.bytes, s.p.Reconciles, 0
 	began, from := time.Now(), s.Clock.Now()
 	if !s.Live(s.p, from.Add(30*time.Minute), func(time.Duration) {}, isSo) {
 		t.Fatalf("%s: not within half an hour; the job is %s: %s", what, s.Status().Phase, s.Status().Message)
 	}
-	is := cost{s.size, s.p.Writes - was.writes, s.p.Reconciles - was.passes, s.events - was.events, s.status, allocations() - before}
-	fmt.Printf("%-34s %6.3f writes a pod (%d), %3d passes, %5d bytes of status at most, %2d Events; %4.0f s on the virtual clock, %4.1f s here, %.0f allocations a pod\n",
-		what, float64(is.writes)/float64(s.size), is.writes, is.passes, is.status, is.events, s.Clock.Since(from).Seconds(), time.Since(began).Seconds(), float64(is.allocations)/float64(s.size))
+	is := cost{s.size, s.p.Writes - was.writes, s.bytes - was.bytes, s.p.Reconciles - was.passes, s.events - was.events, s.status, allocations() - before}
+	fmt.Printf("%-34s %6.3f writes a pod (%d), %5.0f bytes a pod, %3d passes, %5d bytes of status at most, %2d Events; %4.0f s on the virtual clock, %4.1f s here, %.0f allocations a pod\n",
+		what, float64(is.writes)/float64(s.size), is.writes, float64(is.bytes)/float64(s.size), is.passes, is.status, is.events, s.Clock.Since(from).Seconds(), time.Since(began).Seconds(), float64(is.allocations)/float64(s.size))
 	s.isBounded(t, what, is)
 	return is
 }
@@ -167,7 +179,7 @@ func TestAJobOf65000(t *testing.T) {
 
 // A collective begins anew when one rank is gone, for whatever reason.
 func TestALargeCollective(t *testing.T) {
-	size := sized(ranks, ranks/5)
+	size := sized(*ranks, *ranks/5)
 	s := newSite(builder.Job("train", builder.Framework(v1alpha1.PyTorch), builder.Workers(size)), passesOfCollective)
 	wantWrites(t, "start", s.until(t, "start of a collective", s.runs(0)), writesToStart)
 	s.Exit(s.Pod("train-worker-777"), 1)
@@ -183,16 +195,29 @@ func TestALargeCollective(t *testing.T) {
 
 // A collective whose ranks have all ended begins anew in its pods: two writes for each, one that starts it and one that closes its gate.
 func TestALargeCollectiveThatKeepsItsPods(t *testing.T) {
-	size := sized(ranks, ranks/5)
+	size := sized(*ranks, *ranks/5)
 	s := newSite(builder.Job("train", builder.Framework(v1alpha1.PyTorch), builder.Workers(size),
 		builder.Recovery(func(r *v1alpha1.Recovery) { r.RestartMethod = v1alpha1.RestartInPlace })), passesOfCollective)
-	areClosed := func() bool { return s.runs(0)() && s.p.Writes >= 2*size }
-	wantWrites(t, "start", s.until(t, "start of a collective with gates", areClosed), writesToStart+1)
+	pod := func(index int) *corev1.Pod { return s.Pod(fmt.Sprintf("train-worker-%d", index)) }
+	closed := func(runs func() bool) func() bool {
+		return func() bool {
+			if !runs() {
+				return false
+			}
+			for index := range size {
+				if pod(index).Annotations[v1alpha1.AnnotationStartGate] != v1alpha1.GateClosed {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	wantWrites(t, "start", s.until(t, "start of a collective with gates", closed(s.runs(0))), writesToStart+1)
 	created := s.Created
 	for index := range size {
-		s.Exit(s.Pod(fmt.Sprintf("train-worker-%d", index)), 1)
+		s.Exit(pod(index), 1)
 	}
-	wantWrites(t, "all exit", s.until(t, "all exit, a whole restart in place", s.restarted(1, 1)), writesToRecreate)
+	wantWrites(t, "all exit", s.until(t, "all exit, a whole restart in place", closed(s.restarted(1, 1))), writesToRecreate)
 	if made := s.Created - created; made > 0 {
 		t.Errorf("%d new pods, want none", made)
 	}

@@ -63,6 +63,20 @@ func TestKueuesTopologySpecs(t *testing.T) {
 	})
 }
 
+// TestKueuesSpecsOfJobSets needs fake nodes, on which the pods end.
+func TestKueuesSpecsOfJobSets(t *testing.T) {
+	run(t, kubeflow.Kueue, kueueSuite, suite{
+		folder: "test/e2e/singlecluster/extended", name: "extended", replaced: "suite_test.go", labels: "feature:jobset || feature:trainjob", specs: 4,
+	})
+}
+
+// TestKueuesTopologySpecsOfJobSets needs nodes named as kind names them.
+func TestKueuesTopologySpecsOfJobSets(t *testing.T) {
+	run(t, kubeflow.Kueue, kueueSuite, suite{
+		folder: "test/e2e/tas/extended", name: "extended", replaced: "suite_test.go", labels: "feature:jobset || feature:trainjob", specs: 7,
+	})
+}
+
 // run runs the suites of a module, with that text in place of each suite file.
 func run(t *testing.T, from kubeflow.Module, text string, suites ...suite) {
 	if os.Getenv("KUBECONFIG") == "" {
