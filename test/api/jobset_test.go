@@ -75,6 +75,10 @@ func TestThePolicyAsksForTheSameRightsForJobSets(t *testing.T) {
 		return `spec: {managedBy: trainingjob.dev/operator, replicatedJobs: [{name: a, template: {spec: {template: {spec: {containers: [{name: a, image: i}]}}}}},
 			{name: b, template: {spec: {template: {spec: {` + pod + `, containers: [{name: a, image: i}]}}}}}]}`
 	}
+	claims := ours[:len(ours)-1] + `, volumeClaimPolicies: [{templates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]}]}`
+	expectRefusal(t, try(user, claims)(), user+" may not create claims in namespace "+ns)
+	allow(t, ns, user, "claims", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"create"}})
+	eventually(t, "a JobSet whose claims the user may create", try(user, claims), "")
 	expectRefusal(t, try(user, second("serviceAccountName: robot"))(), user+" may not use service account robot")
 	expectRefusal(t, try(user, second("priorityClassName: high"))(), user+" may not use priority class high")
 }
