@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,26 +13,23 @@ import (
 	"github.com/trainingjob/operator/pkg/kubeflow/serve"
 )
 
-// ClaimPolicy is claims that the replicated jobs of a JobSet share.
+// ClaimPolicy is claims that the replicated jobs of a JobSet share. They go with it, or outlive it.
 type ClaimPolicy struct {
 	Templates       []corev1.PersistentVolumeClaim `json:"templates"`
 	RetentionPolicy struct {
-		WhenDeleted string `json:"whenDeleted"`
+		WhenDeleted string `json:"whenDeleted"` // Delete, the default, or Retain
 	} `json:"retentionPolicy"`
 }
-
-// retain is the policy of claims that outlive their JobSet. The other one is Delete, the default.
-const retain = "Retain"
 
 // claims returns the claims of spec.volumeClaimPolicies, TEMPLATE-JOBSET by name. Source: pkg/controllers/volume_claim_policy.go of JobSet 0.12.
 func (s *JobSet) claims() (claims []*corev1.PersistentVolumeClaim) {
 	for _, policy := range s.Spec.VolumeClaimPolicies {
 		for _, template := range policy.Templates {
 			claim := &corev1.PersistentVolumeClaim{Spec: template.Spec, ObjectMeta: metav1.ObjectMeta{
-				Namespace: s.Namespace, Name: s.claimName(template.Name), Annotations: template.Annotations,
+				Namespace: s.Namespace, Name: template.Name + "-" + s.Name, Annotations: template.Annotations,
 				Labels: merged(template.Labels, map[string]string{prefix + "jobset-name": s.Name}),
 			}}
-			if policy.RetentionPolicy.WhenDeleted != retain {
+			if policy.RetentionPolicy.WhenDeleted != "Retain" {
 				claim.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(s, serve.JobSet.GroupVersionKind())}
 			}
 			claims = append(claims, claim)
@@ -40,19 +38,16 @@ func (s *JobSet) claims() (claims []*corev1.PersistentVolumeClaim) {
 	return claims
 }
 
-func (s *JobSet) claimName(template string) string { return template + "-" + s.Name }
-
-// mountClaims gives the pod the volumes of those claims that its containers mount.
+// mountClaims gives the pod the volumes of those claims that its containers mount, with the names of their templates.
 func (s *JobSet) mountClaims(pod *corev1.PodSpec) {
-	for _, policy := range s.Spec.VolumeClaimPolicies {
-		for _, template := range policy.Templates {
-			mounts := func(c corev1.Container) bool {
-				return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == template.Name })
-			}
-			if slices.ContainsFunc(pod.InitContainers, mounts) || slices.ContainsFunc(pod.Containers, mounts) {
-				source := &corev1.PersistentVolumeClaimVolumeSource{ClaimName: s.claimName(template.Name)}
-				pod.Volumes = append(pod.Volumes, corev1.Volume{Name: template.Name, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: source}})
-			}
+	for _, claim := range s.claims() {
+		name := strings.TrimSuffix(claim.Name, "-"+s.Name)
+		mounts := func(c corev1.Container) bool {
+			return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == name })
+		}
+		if slices.ContainsFunc(slices.Concat(pod.InitContainers, pod.Containers), mounts) {
+			source := &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name}
+			pod.Volumes = append(pod.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: source}})
 		}
 	}
 }
