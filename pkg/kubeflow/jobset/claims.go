@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/pkg/kubeflow/serve"
 )
@@ -52,10 +53,10 @@ func (s *JobSet) mountClaims(pod *corev1.PodSpec) {
 	}
 }
 
-// createClaims creates the claims that are absent.
+// createClaims creates the claims that are absent. The operator has no right to read claims, so no cache shows them.
 func (r *reconciler) createClaims(ctx context.Context, set *JobSet) error {
 	for _, claim := range set.claims() {
-		if err := r.Client.Create(ctx, claim, serve.FieldOwner); err != nil && !apierrors.IsAlreadyExists(err) {
+		if err := r.Client.Create(ctx, claim, serve.FieldOwner, client.DisableReadYourWritesConsistency); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("creating PersistentVolumeClaim %s of spec.volumeClaimPolicies: %w", claim.Name, err)
 		}
 	}
