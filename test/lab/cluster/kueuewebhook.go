@@ -65,11 +65,11 @@ func (w kueueWebhook) reach(service *admission.ServiceReference) {
 	service.Namespace, service.Name, service.Port = kueueNamespace, kueueService, &w.port
 }
 
-// foreign reports whether the rules are about none of Kueue's own kinds, batch/v1 Jobs, pods and the jobs of Kubeflow.
+// foreign reports whether the rules are about none of Kueue's own kinds, batch/v1 Jobs, pods, JobSets and the jobs of Kubeflow.
 func foreign(rules []admission.RuleWithOperations) bool {
 	return !slices.ContainsFunc(rules, func(rule admission.RuleWithOperations) bool {
 		return slices.ContainsFunc(rule.APIGroups, func(group string) bool {
-			return slices.Contains([]string{"kueue.x-k8s.io", "batch", "", "kubeflow.org"}, group)
+			return slices.Contains([]string{"kueue.x-k8s.io", "batch", "", "kubeflow.org", "jobset.x-k8s.io", "trainer.kubeflow.org"}, group)
 		})
 	})
 }
