@@ -65,7 +65,7 @@ func TestEveryPolicyMindsEverySubresource(t *testing.T) {
 			}
 		}
 	}
-	if policies != 15 {
+	if policies != 16 {
 		t.Errorf("%d policies were looked at", policies)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/kubeflow/serve"
 )
 
@@ -53,9 +54,13 @@ func (s *JobSet) mountClaims(pod *corev1.PodSpec) {
 	}
 }
 
-// createClaims creates the claims that are absent. The operator has no right to read claims, so no cache shows them.
-func (r *reconciler) createClaims(ctx context.Context, set *JobSet) error {
-	for _, claim := range set.claims() {
+// createClaims creates the claims that are absent, until the last part runs: pods that run keep theirs. The operator has no right to read claims, so no
+// cache shows them.
+func (r *reconciler) createClaims(ctx context.Context, last *part) error {
+	if last.IsSuspended() || last.IsFinished() || last.has(v1alpha1.ConditionRunning) {
+		return nil
+	}
+	for _, claim := range last.claims() {
 		if err := r.Client.Create(ctx, claim, serve.FieldOwner, client.DisableReadYourWritesConsistency); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("creating PersistentVolumeClaim %s of spec.volumeClaimPolicies: %w", claim.Name, err)
 		}

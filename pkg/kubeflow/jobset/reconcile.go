@@ -74,10 +74,8 @@ func (r *reconciler) serve(ctx context.Context, set *JobSet) (ctrl.Result, error
 	if refused = cmp.Or(set.unservable(), refused); refused != nil {
 		return r.refuse(ctx, set, begun, refused)
 	}
-	if !set.IsSuspended() && !set.IsFinished() && !last.has(v1alpha1.ConditionRunning) { // pods that run keep their claims
-		if err := r.createClaims(ctx, set); err != nil {
-			return ctrl.Result{}, err
-		}
+	if err := r.createClaims(ctx, last); err != nil {
+		return ctrl.Result{}, err
 	}
 	for _, p := range parts {
 		if !p.isDue(parts) {
