@@ -49,32 +49,26 @@ func TestKubeflowsSpecs(t *testing.T) {
 		suite{folder: "pkg/controller.v1/jax", name: "jax", replaced: "jaxjob_controller_suite_test.go", specs: 2})
 }
 
+const (
+	forKubeflow = "feature:pytorchjob || feature:jaxjob"
+	forJobSets  = "feature:jobset || feature:trainjob"
+)
+
 // TestKueuesSpecs needs real nodes: the specs end pods by commands in them.
-func TestKueuesSpecs(t *testing.T) {
-	run(t, kubeflow.Kueue, kueueSuite, suite{
-		folder: "test/e2e/singlecluster/extended", name: "extended", replaced: "suite_test.go", labels: "feature:pytorchjob || feature:jaxjob", specs: 2,
-	})
-}
+func TestKueuesSpecs(t *testing.T) { runKueues(t, "singlecluster", forKubeflow, 2) }
 
 // TestKueuesTopologySpecs needs nodes named as kind names them.
-func TestKueuesTopologySpecs(t *testing.T) {
-	run(t, kubeflow.Kueue, kueueSuite, suite{
-		folder: "test/e2e/tas/extended", name: "extended", replaced: "suite_test.go", labels: "feature:pytorchjob", specs: 1,
-	})
-}
+func TestKueuesTopologySpecs(t *testing.T) { runKueues(t, "tas", forKubeflow, 1) }
 
 // TestKueuesSpecsOfJobSets needs fake nodes, on which the pods end.
-func TestKueuesSpecsOfJobSets(t *testing.T) {
-	run(t, kubeflow.Kueue, kueueSuite, suite{
-		folder: "test/e2e/singlecluster/extended", name: "extended", replaced: "suite_test.go", labels: "feature:jobset || feature:trainjob", specs: 4,
-	})
-}
+func TestKueuesSpecsOfJobSets(t *testing.T) { runKueues(t, "singlecluster", forJobSets, 4) }
 
 // TestKueuesTopologySpecsOfJobSets needs nodes named as kind names them.
-func TestKueuesTopologySpecsOfJobSets(t *testing.T) {
-	run(t, kubeflow.Kueue, kueueSuite, suite{
-		folder: "test/e2e/tas/extended", name: "extended", replaced: "suite_test.go", labels: "feature:jobset || feature:trainjob", specs: 7,
-	})
+func TestKueuesTopologySpecsOfJobSets(t *testing.T) { runKueues(t, "tas", forJobSets, 7) }
+
+// runKueues runs Kueue's specs of an area that have the labels.
+func runKueues(t *testing.T, area, labels string, specs int) {
+	run(t, kubeflow.Kueue, kueueSuite, suite{folder: "test/e2e/" + area + "/extended", name: "extended", replaced: "suite_test.go", labels: labels, specs: specs})
 }
 
 // run runs the suites of a module, with that text in place of each suite file.
