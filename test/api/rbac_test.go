@@ -85,6 +85,7 @@ func TestTheOperatorMayDoThisAndNothingElse(t *testing.T) {
 		"with JobSets, beside": {jobSet, map[string]grants{"ClusterRole trainingjob-jobset": {
 			"jobset.x-k8s.io/jobsets": {"delete", "get", "list", "watch"}, "jobset.x-k8s.io/jobsets/status": {"update"}, "jobset.x-k8s.io/jobsets/finalizers": {"update"},
 			"trainingjob.dev/trainingjobs": {"create", "patch"},
+			"/persistentvolumeclaims":      {"create"},
 		}}},
 		"with Kubeflow jobs, beside": {kubeflowKinds, map[string]grants{"ClusterRole trainingjob-kubeflow": onKubeflowJobs()}},
 	} {
