@@ -390,7 +390,7 @@ test-kubeflow: bin/lab bin/operator bin/peers/training-operator bin/agnhost bin/
 	.ci/test-kubeflow $(PARTS)
 
 .PHONY: test-trainer
-test-trainer: bin/lab bin/operator bin/peers/jobset bin/peers/trainer bin/kueue bin/venv-trainer/ready ## run end-to-end specs of Kubeflow Trainer v2, JobSet and Kueue, unchanged, and the Kubeflow SDK, over JobSet's controller and then over ours (15 minutes; python3 with venv; PARTS='specs queues')
+test-trainer: bin/lab bin/operator bin/peers/jobset bin/peers/trainer bin/kueue bin/venv-trainer/ready real ## run end-to-end specs of Kubeflow Trainer v2, JobSet and Kueue, unchanged, and the Kubeflow SDK, over JobSet's controller and then over ours (20 minutes; python3 with venv; root on Debian or Ubuntu for programs that run; PARTS='specs queues nodes')
 	.ci/test-trainer $(PARTS)
 
 bin/venv-trainer/ready: test/others/trainer/requirements.txt
