@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
@@ -176,10 +175,10 @@ func (r *run) step(ctx context.Context) bool {
 	case !state.HasFinished(job):
 		return true
 	case r.stops.IsZero():
-		grace := ptr.Deref(job.Spec.RunPolicy.FinishGraceSeconds, v1alpha1.DefaultFinishGraceSeconds)
-		r.stops = time.Now().Add(time.Duration(grace)*time.Second + cleanWithin)
+		grace := job.Spec.RunPolicy.FinishGrace()
+		r.stops = time.Now().Add(grace + cleanWithin)
 		if n := r.kubelet.Running(); n > 0 {
-			r.Screen.Say("job", fmt.Sprintf("has ended; %s %d s to end (runPolicy.finishGraceSeconds)", have(n), grace))
+			r.Screen.Say("job", fmt.Sprintf("has ended; %s %.0f s to end (runPolicy.finishGraceSeconds)", have(n), grace.Seconds()))
 		}
 	case !time.Now().Before(r.stops):
 		r.kubelet.Stop(stopWithin)

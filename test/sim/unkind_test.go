@@ -127,9 +127,10 @@ var drawsOfJobs = []draw[func(*unkind) builder.JobOption]{
 	{"force", func(u *unkind) builder.JobOption {
 		return builder.Recovery(func(r *v1alpha1.Recovery) { r.ForceAfterSeconds = u.seconds(0, 20) })
 	}},
-	{"side-car", func(*unkind) builder.JobOption {
+	{"side-car", func(u *unkind) builder.JobOption {
+		watches := u.rng.IntN(2) == 0
 		return builder.EveryRole(builder.PodSpec(func(pod *corev1.PodSpec) {
-			pod.Containers = append(pod.Containers, corev1.Container{Name: "logger", Image: "log"})
+			pod.Containers, pod.ShareProcessNamespace = append(pod.Containers, corev1.Container{Name: "logger", Image: "log"}), &watches
 		}))
 	}},
 	{"native side-car", func(*unkind) builder.JobOption { return ofEach(prepared) }},

@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "time"
+
 // RunPolicy sets the deadlines of a job and the clean-up after it has finished.
 type RunPolicy struct {
 	// cleanPodPolicy selects the pods that the operator deletes when the job has succeeded or failed: Running (pods that still run;
@@ -10,7 +12,8 @@ type RunPolicy struct {
 
 	// finishGraceSeconds is the time that running replicas have to end by themselves after the success of the job: ranks may still write
 	// their part of the last checkpoint, and an evaluator may read it. Parameter servers end with the last of them. Workers of MPI that
-	// run the operator's sshd have no such time. Default 30.
+	// run the operator's sshd have no such time. Side-cars have it from the success of their replica on: they may still send metrics or
+	// logs. Default 30.
 	// +kubebuilder:default=30
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
@@ -41,6 +44,15 @@ type RunPolicy struct {
 
 // DefaultFinishGraceSeconds is the default of RunPolicy; the schema holds it too.
 const DefaultFinishGraceSeconds int32 = 30
+
+// FinishGrace returns the time that finishGraceSeconds is, or its default.
+func (p *RunPolicy) FinishGrace() time.Duration {
+	seconds := DefaultFinishGraceSeconds
+	if p.FinishGraceSeconds != nil {
+		seconds = *p.FinishGraceSeconds
+	}
+	return time.Duration(seconds) * time.Second
+}
 
 // CleanPodPolicy selects the pods of a finished job to delete.
 //

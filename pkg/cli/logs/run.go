@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/cli/advice"
@@ -121,7 +120,7 @@ func (r *run) loop(ctx context.Context, stop func()) error {
 			return err
 		}
 		if r.Follow && deadline == nil && isOver(scene) {
-			deadline = time.After(lastWords + time.Duration(ptr.Deref(scene.Job.Spec.RunPolicy.FinishGraceSeconds, v1alpha1.DefaultFinishGraceSeconds))*time.Second)
+			deadline = time.After(lastWords + scene.Job.Spec.RunPolicy.FinishGrace())
 		}
 		select {
 		case e := <-r.events:

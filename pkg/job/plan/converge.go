@@ -46,7 +46,7 @@ func converge(s *state.Snapshot, v *policy.Verdict) todo {
 func (t *todo) goOn(s *state.Snapshot, v *policy.Verdict) {
 	inPlace := restartInPlace(s)
 	t.add(deletePods(s, func(p state.Pod) bool { return isOver(s, v, &p) && !isKept(s, v, &p) && !inPlace.kept[p.UID] }, WhyPastLife))
-	t.add(deletePods(s, func(p state.Pod) bool { return isDone(s, &p) }, WhyDone))
+	t.add(endSideCars(s))
 	t.addSteps(endWaiting(s, inPlace.kept, t.steps))
 	t.add(inPlace.steps, inPlace.wake)
 	t.addSteps(setGates(s))
@@ -70,7 +70,9 @@ func (t *todo) cleanUp(s *state.Snapshot, v *policy.Verdict) {
 	policy := s.Job.Spec.RunPolicy.CleanPodPolicy
 	switch {
 	case v.Finishing:
-		t.add(deletePods(s, func(p state.Pod) bool { return isDone(s, &p) && policy != v1alpha1.CleanNone }, WhyDone))
+		if policy != v1alpha1.CleanNone {
+			t.add(endSideCars(s))
+		}
 		t.add(deletePods(s, func(p state.Pod) bool { return s.IsPast(&p) && !hasEnded(s, &p) }, WhyPastLife)) // it is no rank that may end by itself
 	case v.Expired && s.Refusal.Pends(s.Now):
 		t.add(nil, s.Refusal.Retry)
@@ -142,8 +144,20 @@ func endsBySuspension(s *state.Snapshot, v *policy.Verdict, p *state.Pod) bool {
 	return !p.HasSucceeded() && !isKept(s, v, p) || !hasEnded(s, p) && (!counts || isDone(s, p))
 }
 
-// isDone reports whether the pod's success is recorded while its side-cars still run: they hold its node for nothing. After the
-// deletion only the status shows the success.
+// endSideCars returns the steps that delete the pods whose side-cars still run when their time to end by themselves is over: they hold
+// a node for nothing.
+func endSideCars(s *state.Snapshot) (steps []Step, wake time.Time) {
+	until := func(p *state.Pod) time.Time { return p.EndSeen.Add(s.Job.Spec.RunPolicy.FinishGrace()) }
+	steps, wake = deletePods(s, func(p state.Pod) bool { return isDone(s, &p) && !s.Now.Before(until(&p)) }, WhyDone)
+	for i := range s.Pods {
+		if p := &s.Pods[i]; isDone(s, p) && s.Now.Before(until(p)) {
+			wake = state.Earliest(wake, until(p))
+		}
+	}
+	return steps, wake
+}
+
+// isDone reports whether the pod's success is recorded while its side-cars still run. After the deletion only the status shows the success.
 func isDone(s *state.Snapshot, p *state.Pod) bool {
 	isWritten := s.IsFinished() || s.Memory[p.Slot.Role] != nil && s.Memory[p.Slot.Role].Succeeded.Has(p.Slot.Index)
 	return p.MainSucceeded && isWritten && p.Life == s.Life(p.Slot) && !hasEnded(s, p)

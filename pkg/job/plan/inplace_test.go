@@ -265,7 +265,9 @@ func TestPodsBehindAGate(t *testing.T) {
 			[]string{"restart j-worker-0 in place", "restart j-worker-1 in place", "restart j-worker-2 in place"}, 0},
 		{"also while its kubelet waits", inAttempt1(), seen(now, runs(0, "../closed"), runs(1, "../closed", exited(1, ""), waits), runs(2, "../closed")),
 			[]string{"restart j-worker-0 in place", "restart j-worker-1 in place", "restart j-worker-2 in place"}, 0},
-		{"not one whose gate was open: the kubelet may have started another one", inAttempt1(), seen(now, runs(0, "../closed"), runs(1, "open", exited(1, "")), runs(2, "../closed")),
+		{"not one whose containers share their processes: a collector beside it ends with the process that it watches", inAttempt1(), seen(now, runs(0, "../closed", sharesProcesses), runs(1, "../closed", exited(1, ""), sharesProcesses), runs(2, "../closed")),
+			[]string{"delete j-worker-0: its life is past", "delete j-worker-1: its life is past", "restart j-worker-2 in place"}, 0},
+		{"nor one whose gate was open: the kubelet may have started another one", inAttempt1(), seen(now, runs(0, "../closed"), runs(1, "open", exited(1, "")), runs(2, "../closed")),
 			[]string{"delete j-worker-1: its life is past", "restart j-worker-0 in place", "restart j-worker-2 in place"}, 0},
 		{"nor one that runs behind an open gate: its status may be late", inAttempt1(), seen(now, runs(0, "../closed"), runs(1, "open"), runs(2, "../closed")),
 			[]string{"delete j-worker-1: its life is past", "restart j-worker-0 in place", "restart j-worker-2 in place"}, 0},
@@ -285,6 +287,8 @@ func TestPodsBehindAGate(t *testing.T) {
 			[]string{"end j-worker-1"}, 0},
 	})
 }
+
+var sharesProcesses = builder.Edit(func(pod *corev1.Pod) { pod.Spec.ShareProcessNamespace = ptr.To(true) })
 
 // failedWorker1 says that the latest failure was of worker-1.
 var failedWorker1 = builder.Status(func(s *v1alpha1.TrainingJobStatus) {

@@ -2,9 +2,11 @@ package plan_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/plan"
+	"github.com/trainingjob/operator/pkg/job/state"
 	"github.com/trainingjob/operator/test/sim/builder"
 )
 
@@ -19,12 +21,25 @@ func TestTheMainContainersSuccessIsTheReplicas(t *testing.T) {
 	}
 	next := job.DeepCopy()
 	next.Status = first.Status
-	if got := lines(plan.Make(builder.Snapshot(next, one...)).Steps); len(got) != 1 || got[0] != "delete j-worker-1: its main container has succeeded" {
+	waits := plan.Make(builder.Snapshot(next, append(one, endsSeen(40*second), builder.Now(69*second))...))
+	if len(waits.Steps) > 0 || wakeOf(waits) != 70*second {
+		t.Errorf("the exporter has 30 s from when the operator saw the success: %v, wakes at %v", lines(waits.Steps), wakeOf(waits))
+	}
+	if got := lines(plan.Make(builder.Snapshot(next, append(one, endsSeen(40*second), builder.Now(70*second))...)).Steps); len(got) != 1 || got[0] != "delete j-worker-1: its main container has succeeded" {
 		t.Errorf("then: %v", got)
 	}
 	all := seen(builder.Running("worker", 0, builder.MainDone()), builder.Running("worker", 1, builder.MainDone(), builder.DeletedAt(30*second)))
 	if got := plan.Make(builder.Snapshot(next, all...)); got.Status.Phase != v1alpha1.PhaseSucceeded {
 		t.Errorf("at last the job is %s: %s", got.Status.Phase, got.Status.Message)
+	}
+}
+
+// endsSeen says when the operator saw the ends of the pods.
+func endsSeen(at time.Duration) builder.SnapshotOption {
+	return func(o *state.Observed) {
+		for i := range o.Pods {
+			o.Pods[i].EndSeen = builder.Epoch.Add(at)
+		}
 	}
 }
 

@@ -3,8 +3,6 @@ package policy
 import (
 	"time"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/state"
 )
@@ -29,19 +27,19 @@ func finished(s *state.Snapshot) (*Ruling, time.Time) {
 }
 
 // finishesUntil returns until when running replicas may end by themselves. It returns zero if none runs or the job has not
-// succeeded. Ranks may still write data, an evaluator may read the last checkpoint, and so may roles of a Custom job. Parameter
+// succeeded. Ranks may still write data, an evaluator may read the last checkpoint, side-cars may send it, and so may roles of a Custom job. Parameter
 // servers and the operator's sshd never end. Workers of TensorFlow with parameter servers may only serve, or train in their own
 // loops. Nothing shows which, so they count too.
 func finishesUntil(s *state.Snapshot) time.Time {
 	if !s.Is(v1alpha1.ConditionSucceeded) || s.Job.Status.CompletionTime == nil {
 		return time.Time{}
 	}
-	grace := time.Duration(ptr.Deref(s.Job.Spec.RunPolicy.FinishGraceSeconds, v1alpha1.DefaultFinishGraceSeconds)) * time.Second
 	endsByItself := func(r *state.Replica) bool {
-		return r.State == state.Running && !r.Pod.Ended && r.Slot.Role != v1alpha1.PS && !state.RunsSSHD(&s.Job.Spec, r.Slot.Role)
+		isRank := r.State == state.Running && !r.Pod.Ended && r.Slot.Role != v1alpha1.PS && !state.RunsSSHD(&s.Job.Spec, r.Slot.Role)
+		return isRank || r.Pod != nil && r.Pod.RunsSideCars()
 	}
 	if !s.Any(endsByItself) {
 		return time.Time{}
 	}
-	return s.Job.Status.CompletionTime.Add(grace)
+	return s.Job.Status.CompletionTime.Add(s.Job.Spec.RunPolicy.FinishGrace())
 }

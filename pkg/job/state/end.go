@@ -30,7 +30,7 @@ type End struct {
 	Rejected Trouble
 	// Disruption is the reason of the DisruptionTarget condition, or of Kueue's: PreemptionByScheduler, EvictionByEvictionAPI, ...
 	Disruption Trouble
-	// EndSeen is when this process of the operator first saw Exit or Rejected; zero without both.
+	// EndSeen is when this process of the operator first saw Exit, Rejected or MainSucceeded; zero without all three.
 	EndSeen time.Time
 }
 

@@ -44,10 +44,10 @@ func MatchesExit(rule *corev1.ContainerRestartRule, code int32) bool {
 
 // byDigest returns the image of the main container by its digest, "repo@sha256:...", if the container has begun and its node reports a digest
 // of that repository: every name with that digest has the same bytes. It is empty without such a digest, for example for an image that
-// was loaded without a registry.
+// was loaded without a registry, and if the containers share their processes: others of them may end with the process that they watch.
 func byDigest(pod *corev1.Pod, main corev1.ContainerStatus) string {
 	c := MainOf(pod)
-	if main.State.Running == nil && main.State.Terminated == nil && !waitsWithEnd(pod, &main) || c == nil {
+	if main.State.Running == nil && main.State.Terminated == nil && !waitsWithEnd(pod, &main) || c == nil || ptr.Deref(pod.Spec.ShareProcessNamespace, false) {
 		return ""
 	}
 	runs, err := reference.ParseNormalizedNamed(strings.TrimPrefix(main.ImageID, "docker-pullable://"))

@@ -81,6 +81,9 @@ func (p *Pod) HasSucceeded() bool {
 	return (p.Phase == corev1.PodSucceeded || byMain) && p.Deleted.IsZero()
 }
 
+// RunsSideCars reports whether the main container has succeeded, and others of the pod run on.
+func (p *Pod) RunsSideCars() bool { return p.HasSucceeded() && p.CanRun() && !p.Ended }
+
 // HasEndedByItself reports whether the main container has ended for good, and the pod is not being deleted.
 func (p *Pod) HasEndedByItself() bool {
 	return p.Deleted.IsZero() && p.Scheduled() && (p.HasSucceeded() || !p.CanRun() || p.Exit != nil)

@@ -82,7 +82,7 @@ func (m *jobMemo) seeEnds(o *state.Observed) {
 	var ends map[types.UID]time.Time
 	for i := range o.Pods {
 		p := &o.Pods[i]
-		if p.Exit == nil && p.Rejected.Reason == "" {
+		if p.Exit == nil && p.Rejected.Reason == "" && !p.MainSucceeded {
 			continue
 		}
 		if ends == nil {

@@ -39,6 +39,7 @@ var container = rapid.Custom(func(t *rapid.T) corev1.ContainerStatus {
 			Reason: word.Draw(t, "reason"), Message: word.Draw(t, "message"), FinishedAt: when.Draw(t, "finished")}
 	}
 	status.ContainerID = rapid.SampledFrom([]string{"", "old", "new"}).Draw(t, "process")
+	status.ImageID = rapid.SampledFrom([]string{"", "docker.io/library/i@sha256:" + strings.Repeat("0", 64)}).Draw(t, "bytes")
 	if rapid.Bool().Draw(t, "ran before") {
 		status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: rapid.Int32Range(0, 255).Draw(t, "code before"),
 			Reason: word.Draw(t, "reason before"), Message: word.Draw(t, "message before"), FinishedAt: when.Draw(t, "finished before"),
@@ -77,7 +78,7 @@ var fullPod = rapid.Custom(func(t *rapid.T) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: rapid.SampledFrom([]string{"j-worker-0", "j-ps-3-a1r2", "x"}).Draw(t, "name"),
 			UID: types.UID(word.Draw(t, "uid")), ResourceVersion: word.Draw(t, "version"), Annotations: map[string]string{"a": "b"}},
-		Spec: corev1.PodSpec{NodeName: word.Draw(t, "node"), Containers: []corev1.Container{{Name: "c"}},
+		Spec: corev1.PodSpec{NodeName: word.Draw(t, "node"), Containers: []corev1.Container{{Name: "c", Image: "i"}},
 			InitContainers: []corev1.Container{{Name: "c", RestartPolicy: &always}, {Name: "preflight-proxy", RestartPolicy: &always}, {Name: "preflight-gpu"}}},
 		Status: corev1.PodStatus{
 			Phase:  rapid.SampledFrom([]corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed, corev1.PodUnknown}).Draw(t, "phase"),
@@ -106,6 +107,7 @@ var fullPod = rapid.Custom(func(t *rapid.T) *corev1.Pod {
 	pod.Spec.Containers[0].Ports = rapid.SliceOfN(rapid.SampledFrom([]corev1.ContainerPort{{ContainerPort: 80}, {ContainerPort: 9500}, {ContainerPort: 9500, HostPort: 9500},
 		{ContainerPort: 9500, HostIP: "127.0.0.2"}, {ContainerPort: 9500, Protocol: corev1.ProtocolUDP}}), 0, 3).Draw(t, "ports")
 	pod.Spec.HostNetwork = rapid.Bool().Draw(t, "host network")
+	pod.Spec.ShareProcessNamespace = rapid.SampledFrom([]*bool{nil, new(bool), &controls}).Draw(t, "one view of processes")
 	pod.Status.HostIP = rapid.SampledFrom([]string{"", "10.0.0.1", "10.0.0.2"}).Draw(t, "host address")
 	pod.Spec.Volumes = rapid.SliceOfN(volume, 0, 3).Draw(t, "volumes")
 	pod.Annotations[v1alpha1.AnnotationCheckpointRequest] = rapid.SampledFrom([]string{"", "0-1 Suspended"}).Draw(t, "asked")

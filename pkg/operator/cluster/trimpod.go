@@ -30,7 +30,7 @@ func (s *shared) trimPod(o any) (any, error) {
 	}
 	trimmed := &corev1.Pod{
 		ObjectMeta: identity(pod, kept...),
-		Spec:       corev1.PodSpec{NodeName: pod.Spec.NodeName, HostNetwork: pod.Spec.HostNetwork, InitContainers: likeChecks(pod), Containers: s.containersOf(pod), Volumes: claims},
+		Spec:       corev1.PodSpec{NodeName: pod.Spec.NodeName, HostNetwork: pod.Spec.HostNetwork, ShareProcessNamespace: pod.Spec.ShareProcessNamespace, InitContainers: likeChecks(pod), Containers: s.containersOf(pod), Volumes: claims},
 		Status: corev1.PodStatus{
 			Phase: pod.Status.Phase, Reason: short(pod.Status.Reason), Message: message(pod.Status.Message), Conditions: conditions(pod),
 			ContainerStatuses:     states(pod.Status.ContainerStatuses, state.MainContainer(pod), isRestartable(pod)),

@@ -267,7 +267,8 @@ class RunPolicy(TypedDict, total=False):
     finishGraceSeconds: int
     """finishGraceSeconds is the time that running replicas have to end by themselves after the success of the job:
     ranks may still write their part of the last checkpoint, and an evaluator may read it. Parameter servers end
-    with the last of them. Workers of MPI that run the operator's sshd have no such time. Default 30."""
+    with the last of them. Workers of MPI that run the operator's sshd have no such time. Side-cars have it from the
+    success of their replica on: they may still send metrics or logs. Default 30."""
 
     startupDeadlineSeconds: int
     """startupDeadlineSeconds is the maximum time until all replicas of an attempt run, from the creation of its

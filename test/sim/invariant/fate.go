@@ -38,6 +38,8 @@ type fate struct {
 	lostFrom time.Time
 	// sideEnded is whether a container beside the main one has ended.
 	sideEnded bool
+	// doneAt is when its main container exited with 0; zero if it did not.
+	doneAt time.Time
 	// fault is what ended it, or what it is part of; nil for nothing.
 	fault *world.Fault
 	// succeededLate is whether its kubelet has started another process in it by itself, which has succeeded.
@@ -63,6 +65,9 @@ func (c *Checker) note(was, is *corev1.Pod, byOperator bool) {
 	}
 	c.notePlace(f, pod)
 	f.noteProcess(pod)
+	if isDone(pod) && f.doneAt.IsZero() {
+		f.doneAt = c.world.Clock.Now()
+	}
 	if was == nil {
 		_, life, _ := parsePodName(ledger.OwnerOf(pod).Name, pod.Name)
 		h.begins.notePod(life.Attempt, c.world.Clock.Now())

@@ -116,7 +116,8 @@ func (c *Checker) checkSameBytes(was, is *corev1.Pod) {
 // canRestart reports whether the pod runs, or its process has ended by itself behind a closed gate.
 func (c *Checker) canRestart(pod *corev1.Pod) bool {
 	isKept := c.hasEndedInIt(pod) && pod.Annotations[v1alpha1.AnnotationStartGate] == "../closed"
-	return pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil && (world.End(pod) == nil || isKept)
+	isWatched := ptr.Deref(pod.Spec.ShareProcessNamespace, false) // what watches the process does not watch the next one
+	return pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil && (world.End(pod) == nil || isKept) && !isWatched
 }
 
 // checkAlone: no other pod of the slot can run.
