@@ -1,0 +1,34 @@
+// The program stands for Katib's database manager: it prints, a line each, the metrics that Katib's collectors report to the address in its argument.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net"
+	"os"
+
+	manager "github.com/kubeflow/katib/pkg/apis/manager/v1beta1"
+	"google.golang.org/grpc"
+)
+
+type database struct {
+	manager.UnimplementedDBManagerServer
+}
+
+func (database) ReportObservationLog(_ context.Context, r *manager.ReportObservationLogRequest) (*manager.ReportObservationLogReply, error) {
+	for _, l := range r.GetObservationLog().GetMetricLogs() {
+		fmt.Println(r.GetTrialName(), l.GetMetric().GetName(), l.GetMetric().GetValue())
+	}
+	return &manager.ReportObservationLogReply{}, nil
+}
+
+func main() {
+	listener, err := net.Listen("tcp", os.Args[1])
+	if err != nil {
+		log.Fatal(err)
+	}
+	server := grpc.NewServer()
+	manager.RegisterDBManagerServer(server, database{})
+	log.Fatal(server.Serve(listener))
+}
