@@ -64,13 +64,11 @@ func (c *Checker) checkReason(r *server.Request, pod *corev1.Pod, d *operator.De
 	past := life != lifeIn(job, memoryOf(job), slot) || !inRange(job, slot) || !inRange(d.From, slot) || isFromBefore(pod, job)
 	switch {
 	case is(job, v1alpha1.ConditionFinished):
-		if is(job, v1alpha1.ConditionSucceeded) && !past {
-			c.checkSideCars(pod, job, job.Status.CompletionTime.Time)
-		}
+		c.checkSideCars(pod, job, past)
 		c.checkCleanUp(r, pod, d, past)
 	case is(job, v1alpha1.ConditionSuspended) || is(d.From, v1alpha1.ConditionSuspended) || past:
 	case isDone(pod) && (memoryOf(job)[slot.Role].Succeeded.Has(slot.Index) || memoryOf(d.From)[slot.Role].Succeeded.Has(slot.Index)):
-		c.checkSideCars(pod, job, time.Time{})
+		c.checkSideCars(pod, job, past)
 	case c.hasNotRestarted(r, pod, job):
 		c.of(d.UID()).moved++
 	case c.waitsForWell(pod):
@@ -95,15 +93,18 @@ func isDone(pod *corev1.Pod) bool {
 }
 
 // checkSideCars: what runs beside a main container that has succeeded may end by itself in the finish grace, from then on or from the success of
-// the job on, if it has succeeded.
-func (c *Checker) checkSideCars(pod *corev1.Pod, job *v1alpha1.TrainingJob, succeeded time.Time) {
+// the job on.
+func (c *Checker) checkSideCars(pod *corev1.Pod, job *v1alpha1.TrainingJob, past bool) {
 	f, _ := c.fateOf(pod)
-	grace := time.Duration(*job.Spec.RunPolicy.FinishGraceSeconds) * time.Second
-	if f == nil || world.HasEnded(pod) || !isDone(pod) || pod.DeletionTimestamp != nil {
+	if f == nil || past || is(job, v1alpha1.ConditionFailed) || world.HasEnded(pod) || !isDone(pod) || pod.DeletionTimestamp != nil {
 		return
 	}
-	if now := c.world.Clock.Now(); now.Before(f.doneAt.Add(grace)) && (succeeded.IsZero() || now.Before(succeeded.Add(grace))) {
-		c.violate("13 success is not lost: %s has succeeded %v ago, and its side-cars have no time to end", pod.Name, now.Sub(f.doneAt))
+	from := f.doneAt
+	if is(job, v1alpha1.ConditionSucceeded) {
+		from = state.Earliest(from, job.Status.CompletionTime.Time)
+	}
+	if passed := c.world.Clock.Since(from); passed < time.Duration(*job.Spec.RunPolicy.FinishGraceSeconds)*time.Second {
+		c.violate("13 success is not lost: %s has succeeded %v ago, and its side-cars have no time to end", pod.Name, passed)
 	}
 }
 
