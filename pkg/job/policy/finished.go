@@ -27,8 +27,8 @@ func finished(s *state.Snapshot) (*Ruling, time.Time) {
 }
 
 // finishesUntil returns until when running replicas may end by themselves. It returns zero if none runs or the job has not
-// succeeded. Ranks may still write data, an evaluator may read the last checkpoint, and so may roles of a Custom job; side-cars may send metrics. Parameter
-// servers and the operator's sshd never end. Workers of TensorFlow with parameter servers may only serve, or train in their own
+// succeeded. Ranks may still write data, an evaluator may read the last checkpoint, and so may roles of a Custom job. Side-cars may still
+// send metrics. Parameter servers and the operator's sshd never end. Workers of TensorFlow with parameter servers may only serve, or train in their own
 // loops. Nothing shows which, so they count too.
 func finishesUntil(s *state.Snapshot) time.Time {
 	if !s.Is(v1alpha1.ConditionSucceeded) || s.Job.Status.CompletionTime == nil {

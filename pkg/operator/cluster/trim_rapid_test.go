@@ -107,7 +107,7 @@ var fullPod = rapid.Custom(func(t *rapid.T) *corev1.Pod {
 	pod.Spec.Containers[0].Ports = rapid.SliceOfN(rapid.SampledFrom([]corev1.ContainerPort{{ContainerPort: 80}, {ContainerPort: 9500}, {ContainerPort: 9500, HostPort: 9500},
 		{ContainerPort: 9500, HostIP: "127.0.0.2"}, {ContainerPort: 9500, Protocol: corev1.ProtocolUDP}}), 0, 3).Draw(t, "ports")
 	pod.Spec.HostNetwork = rapid.Bool().Draw(t, "host network")
-	pod.Spec.ShareProcessNamespace = rapid.SampledFrom([]*bool{nil, new(bool), &controls}).Draw(t, "one view of processes")
+	pod.Spec.ShareProcessNamespace = rapid.SampledFrom([]*bool{nil, new(false), new(true)}).Draw(t, "one view of processes")
 	pod.Status.HostIP = rapid.SampledFrom([]string{"", "10.0.0.1", "10.0.0.2"}).Draw(t, "host address")
 	pod.Spec.Volumes = rapid.SliceOfN(volume, 0, 3).Draw(t, "volumes")
 	pod.Annotations[v1alpha1.AnnotationCheckpointRequest] = rapid.SampledFrom([]string{"", "0-1 Suspended"}).Draw(t, "asked")

@@ -1,4 +1,5 @@
-// The program stands for Katib's database manager: it prints, a line each, the metrics that Katib's collectors report to the address in its argument.
+// The program stands for Katib's database manager. It listens at the address in its argument, and prints each metric that a collector of Katib reports, in a
+// line of its own.
 package main
 
 import (
