@@ -78,6 +78,7 @@ func (b *bench) sameObjects(i int, s shape) (*corev1.Service, []*corev1.Pod) {
 	for index := range pods {
 		slot := state.Slot{Role: v1alpha1.Worker, Index: index}
 		pods[index] = build.Pod(job, slot, state.Life{}, environment(slot), nil)
+		build.Gate(pods[index])
 		pods[index].OwnerReferences = nil
 	}
 	return service, pods

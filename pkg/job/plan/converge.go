@@ -31,7 +31,7 @@ func converge(s *state.Snapshot, v *policy.Verdict) todo {
 	case policy.Final:
 		t.cleanUp(s, v)
 		t.addSteps(endWaiting(s, nil, t.steps))
-		t.addSteps(setGates(s))
+		t.add(setGates(s))
 	case policy.Suspend:
 		t.add(deletePods(s, func(p state.Pod) bool { return endsBySuspension(s, v, &p) }, WhySuspended))
 		t.addSteps(endWaiting(s, nil, t.steps))
@@ -49,7 +49,7 @@ func (t *todo) goOn(s *state.Snapshot, v *policy.Verdict) {
 	t.add(endSideCars(s))
 	t.addSteps(endWaiting(s, inPlace.kept, t.steps))
 	t.add(inPlace.steps, inPlace.wake)
-	t.addSteps(setGates(s))
+	t.add(setGates(s))
 	t.add(requestCheckpoint(s))
 	t.addSteps(deleteFormer(s))
 	isPast := func(g state.Group) bool { return g.Name != state.GroupNameOf(s.Job) || g.Scheduler != s.Gang.Scheduler }

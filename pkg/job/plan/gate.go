@@ -1,28 +1,43 @@
 package plan
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
+// closesWithin is how long after the begin of its life the gate of a pod may stay open while other replicas start.
+const closesWithin = time.Minute
+
 // setGates returns the steps that close the gates of pods whose process was seen: when it ends, the kubelet starts no other one before the operator
-// has decided, and none in a job that has finished. They open a gate that was closed late, by an operator that saw the process before: none would start.
-func setGates(s *state.Snapshot) []Step {
-	var steps []Step
+// has decided, and none in a job that has finished. While the job starts, its pods come first, and a gate can wait until wake. The steps also open a
+// gate that was closed late, by an operator that saw the process before: none would start.
+func setGates(s *state.Snapshot) (steps []Step, wake time.Time) {
+	mayWait := startsWell(s)
 	for i := range s.Pods {
 		p := &s.Pods[i]
-		hasBegun := !p.Began.IsZero() || p.Waits
+		isDue := p.Open && !p.Restarting && (!p.Began.IsZero() || p.Waits)
+		closesBy := p.Created.Add(closesWithin)
 		switch {
 		case !p.Gated || !p.CanRun() || s.IsPast(p) || !p.Deleted.IsZero() || s.IsLost(p):
-		case p.Open && hasBegun && !p.Restarting:
+		case isDue && mayWait && s.Now.Before(closesBy):
+			wake = state.Earliest(wake, closesBy)
+		case isDue:
 			steps = append(steps, SetGate{Name: p.Name, UID: p.UID, Value: v1alpha1.GateClosed})
 		case !p.Open && p.Restarting && !s.IsFinished():
 			steps = append(steps, SetGate{Name: p.Name, UID: p.UID, Version: p.Version, Value: v1alpha1.GateOpen})
 		}
 	}
-	return steps
+	return steps, wake
+}
+
+// startsWell reports whether replicas are still to run, and none has broken.
+func startsWell(s *state.Snapshot) bool {
+	starts := func(r *state.Replica) bool { return r.State == state.Missing || r.State == state.Pending || r.State == state.Starting }
+	return !s.IsFinished() && s.Any(starts) && !s.Any((*state.Replica).IsBroken)
 }
 
 // endWaiting returns the steps that end the pods whose process has ended and that begin no other life: they would hold their nodes until the job is

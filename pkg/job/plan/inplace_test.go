@@ -252,6 +252,9 @@ var waits = builder.Edit(func(pod *corev1.Pod) {
 	c.LastTerminationState, c.State = c.State, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
 })
 
+// fresh says that the pod was created at Epoch.
+var fresh = builder.Edit(func(pod *corev1.Pod) { pod.CreationTimestamp = builder.Time(0) })
+
 func TestPodsBehindAGate(t *testing.T) {
 	now := builder.Now(20 * second)
 	present := inAttempt1(builder.Attempt(0), began(v1alpha1.RestartInPlace))
@@ -261,6 +264,11 @@ func TestPodsBehindAGate(t *testing.T) {
 	begins := `{"life":"1-0","from":"0-0","process":"a","time":"` + builder.Epoch.Add(10*second).Format(time.RFC3339) + `"}`
 	checkSteps(t, []stepCase{
 		{"a gate closes once the process is seen", present, seen(now, runs(0, "open"), runs(1, "../closed"), runs(2, "../closed")), []string{"set the gate of j-worker-0 to ../closed"}, 0},
+		{"it can wait while another replica is to run: the start comes first", present, seen(now, runs(0, "open", fresh), runs(1, "../closed"), builder.Pending("worker", 2)), nil, 60 * second},
+		{"but not for more than a minute", present, seen(builder.Now(60*second), runs(0, "open", fresh), runs(1, "../closed"), builder.Pending("worker", 2)),
+			[]string{"set the gate of j-worker-0 to ../closed"}, 0},
+		{"nor once a replica has broken, whose peers may end next", present, seen(now, runs(0, "open", fresh), runs(1, "../closed", exited(1, "")), builder.Pending("worker", 2, builder.Waiting("ContainerCreating", ""))),
+			[]string{"set the gate of j-worker-0 to ../closed"}, 0},
 		{"a pod whose process has ended begins the next life", inAttempt1(), seen(now, runs(0, "../closed"), runs(1, "../closed", exited(1, "")), runs(2, "../closed")),
 			[]string{"restart j-worker-0 in place", "restart j-worker-1 in place", "restart j-worker-2 in place"}, 0},
 		{"also while its kubelet waits", inAttempt1(), seen(now, runs(0, "../closed"), runs(1, "../closed", exited(1, ""), waits), runs(2, "../closed")),
