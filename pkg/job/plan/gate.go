@@ -13,8 +13,8 @@ import (
 const closesWithin = time.Minute
 
 // setGates returns the steps that close the gates of pods whose process was seen: when it ends, the kubelet starts no other one before the operator
-// has decided, and none in a job that has finished. While the job starts, its pods come first, and a gate can wait until wake. The steps also open a
-// gate that was closed late, by an operator that saw the process before: none would start.
+// has decided, and none in a job that has finished. While the job starts its other pods come first, and gates can wait until wake; zero if none does.
+// The steps also open a gate that was closed late, by an operator that saw the process before: none would start.
 func setGates(s *state.Snapshot) (steps []Step, wake time.Time) {
 	mayWait := startsWell(s)
 	for i := range s.Pods {

@@ -10,7 +10,7 @@ import (
 )
 
 // Gate is what keeps a kubelet from starting the main container again before the operator has decided. Such a pod is created with an open gate. The
-// operator closes it once a process is seen, and opens it to start the next one.
+// operator closes it after a process was seen, and opens it to start the next one.
 type Gate struct {
 	// Gated is whether the pod has a gate. Open is whether it is open: the kubelet may start another process once this one has ended.
 	Gated, Open bool
