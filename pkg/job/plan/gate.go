@@ -19,13 +19,11 @@ func setGates(s *state.Snapshot) (steps []Step, wake time.Time) {
 	mayWait := startsWell(s)
 	for i := range s.Pods {
 		p := &s.Pods[i]
-		isDue := p.Open && !p.Restarting && (!p.Began.IsZero() || p.Waits)
-		closesBy := p.Created.Add(closesWithin)
 		switch {
 		case !p.Gated || !p.CanRun() || s.IsPast(p) || !p.Deleted.IsZero() || s.IsLost(p):
-		case isDue && mayWait && s.Now.Before(closesBy):
-			wake = state.Earliest(wake, closesBy)
-		case isDue:
+		case isToClose(p) && mayWait && s.Now.Before(p.Created.Add(closesWithin)):
+			wake = state.Earliest(wake, p.Created.Add(closesWithin))
+		case isToClose(p):
 			steps = append(steps, SetGate{Name: p.Name, UID: p.UID, Value: v1alpha1.GateClosed})
 		case !p.Open && p.Restarting && !s.IsFinished():
 			steps = append(steps, SetGate{Name: p.Name, UID: p.UID, Version: p.Version, Value: v1alpha1.GateOpen})
@@ -33,6 +31,9 @@ func setGates(s *state.Snapshot) (steps []Step, wake time.Time) {
 	}
 	return steps, wake
 }
+
+// isToClose reports whether the gate is open although the process of the pod's present life was seen.
+func isToClose(p *state.Pod) bool { return p.Open && !p.Restarting && (!p.Began.IsZero() || p.Waits) }
 
 // startsWell reports whether replicas are still to run, and none has broken.
 func startsWell(s *state.Snapshot) bool {
