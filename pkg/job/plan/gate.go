@@ -37,9 +37,7 @@ func isToClose(p *state.Pod) bool { return p.Open && !p.Restarting && (!p.Began.
 
 // startsWell reports whether replicas are still to run, and none has broken.
 func startsWell(s *state.Snapshot) bool {
-	starts := func(r *state.Replica) bool {
-		return r.State == state.Missing || r.State == state.Pending || r.State == state.Starting
-	}
+	starts := func(r *state.Replica) bool { return r.State <= state.Starting } // Missing, Pending, or Starting
 	return !s.IsFinished() && s.Any(starts) && !s.Any((*state.Replica).IsBroken)
 }
 
