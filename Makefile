@@ -366,7 +366,7 @@ known: ## play the drills and seeds of the simulator that are known to go wrong 
 	go test -count=1 -v -timeout 30m ./test/sim -run 'TestKnown(Seeds)?$$' -known
 
 .PHONY: race
-race: ## run the product's own tests with the race detector (needs a C compiler), without those of pkg/job, which starts no goroutine
+race: ## run the product's tests with the race detector (needs a C compiler), except pkg/job, which starts no goroutines
 	CGO_ENABLED=1 go test -race $$(go list ./pkg/... ./cmd/operator/... | grep -v /pkg/job/)
 
 .PHONY: e2e

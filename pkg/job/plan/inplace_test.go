@@ -263,7 +263,7 @@ func TestPodsBehindAGate(t *testing.T) {
 	}
 	begins := `{"life":"1-0","from":"0-0","process":"a","time":"` + builder.Epoch.Add(10*second).Format(time.RFC3339) + `"}`
 	checkSteps(t, []stepCase{
-		{"a gate closes once the process is seen", present, seen(now, runs(0, "open"), runs(1, "../closed"), runs(2, "../closed")), []string{"set the gate of j-worker-0 to ../closed"}, 0},
+		{"a gate closes once all processes are seen", present, seen(now, runs(0, "open"), runs(1, "../closed"), runs(2, "../closed")), []string{"set the gate of j-worker-0 to ../closed"}, 0},
 		{"it can wait while another replica is to run: the start comes first", present, seen(now, runs(0, "open", fresh), runs(1, "../closed"), builder.Pending("worker", 2)), nil, 60 * second},
 		{"but not for more than a minute", present, seen(builder.Now(60*second), runs(0, "open", fresh), runs(1, "../closed"), builder.Pending("worker", 2)),
 			[]string{"set the gate of j-worker-0 to ../closed"}, 0},
