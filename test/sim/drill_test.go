@@ -197,7 +197,14 @@ func (d *drill) trains(r *run) {
 		d.fail(r, "12 verdicts are earned: %s: the job has failed, and no fault was permanent: %s", d.kind, s.Reason)
 	case !isThere:
 		d.fail(r, "liveness: %s: the job does not run in full: %s %s", d.kind, s.Phase, s.Message)
+	case !d.until(r, calmSlack, func(*v1alpha1.TrainingJobStatus) bool { return !slices.ContainsFunc(r.Pods(), runsBehindOpenGate) }):
+		d.fail(r, "19 in place: %s: the job runs in full, and a gate is open", d.kind)
 	}
+}
+
+// runsBehindOpenGate reports whether the pod would not be kept if its process ended now, although it has a gate.
+func runsBehindOpenGate(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil && world.HasGate(pod) && pod.Annotations[v1alpha1.AnnotationStartGate] == v1alpha1.GateOpen
 }
 
 // strike deals one blow to one replica, waits until it is over, and compares the status with the truth.
