@@ -15,6 +15,7 @@ import (
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
 	"github.com/trainingjob/operator/pkg/job/build"
 	"github.com/trainingjob/operator/pkg/job/framework"
+	"github.com/trainingjob/operator/pkg/job/plan"
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
@@ -71,17 +72,29 @@ func sameByHand(ctx context.Context, b *bench, s shape) error {
 func (b *bench) sameObjects(i int, s shape) (*corev1.Service, []*corev1.Pod) {
 	job := b.trainingJob("same", i, s)
 	job.UID = types.UID(fmt.Sprintf("bench-%d", i))
-	service := build.Service(job, framework.Ports(job))
-	service.OwnerReferences, service.Labels[benchLabel] = nil, "service"
-	environment := framework.Environment(job)
+	pod := podsOf(job)
 	pods := make([]*corev1.Pod, s.pods)
 	for index := range pods {
-		slot := state.Slot{Role: v1alpha1.Worker, Index: index}
-		pods[index] = build.Pod(job, slot, state.Life{}, environment(slot), nil)
-		build.Gate(pods[index])
-		pods[index].OwnerReferences = nil
+		pods[index] = pod(index)
 	}
-	return service, pods
+	return serviceOf(job), pods
+}
+
+// serviceOf is the Service of the job as the operator makes it, without an owner.
+func serviceOf(job *v1alpha1.TrainingJob) *corev1.Service {
+	service := build.Service(job, framework.Ports(job))
+	service.OwnerReferences, service.Labels[benchLabel] = nil, "service"
+	return service
+}
+
+// podsOf returns the function that makes the job's workers as the operator makes them, without an owner.
+func podsOf(job *v1alpha1.TrainingJob) func(index int) *corev1.Pod {
+	made := plan.Pods(job)
+	return func(index int) *corev1.Pod {
+		pod := made(plan.CreatePod{Slot: state.Slot{Role: v1alpha1.Worker, Index: index}, Placement: &plan.Placement{Gated: true}})
+		pod.OwnerReferences = nil
+		return pod
+	}
 }
 
 func trainingJobs(ctx context.Context, b *bench, s shape) error {

@@ -16,8 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trainingjob/operator/apis/training/v1alpha1"
-	"github.com/trainingjob/operator/pkg/job/build"
-	"github.com/trainingjob/operator/pkg/job/framework"
 	"github.com/trainingjob/operator/pkg/job/state"
 )
 
@@ -321,16 +319,8 @@ func (b *bench) barePod(i int) *corev1.Pod {
 func (b *bench) remakeSame(ctx context.Context) (float64, error) {
 	job := b.recovering(v1alpha1.PyTorch)
 	job.Name, job.UID = "bench-same-0", "bench-0"
-	service := build.Service(job, framework.Ports(job))
-	service.OwnerReferences, service.Labels[benchLabel] = nil, "service"
-	if err := b.client.Create(ctx, service); err != nil {
+	if err := b.client.Create(ctx, serviceOf(job)); err != nil {
 		return 0, fmt.Errorf("creating the Service by hand: %w", err)
 	}
-	environment := framework.Environment(job)
-	return b.remakeByHand(ctx, func(i int) *corev1.Pod {
-		slot := state.Slot{Role: v1alpha1.Worker, Index: i}
-		pod := build.Pod(job, slot, state.Life{}, environment(slot), nil)
-		pod.OwnerReferences = nil
-		return pod
-	})
+	return b.remakeByHand(ctx, podsOf(job))
 }
