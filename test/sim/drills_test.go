@@ -14,7 +14,7 @@ import (
 
 var (
 	oneDrill = flag.Int64("drill", -1, "replay the drill of this seed, with its story")
-	drills   = flag.Int64("sim.drills", 1000, "how many drills to play; a twentieth of them with -short")
+	drills   = flag.Int64("sim.drills", 500, "how many drills to play; a tenth of them with -short")
 )
 
 // TestDrills plays drills, each drawn from its seed, and prints how often incidents named the truth.
@@ -28,7 +28,7 @@ func TestDrills(t *testing.T) {
 	}
 	n := *drills
 	if testing.Short() {
-		n /= 20
+		n /= 10
 	}
 	begin, named := time.Now(), map[[2]string]score{}
 	var mu sync.Mutex
