@@ -74,7 +74,8 @@ func drillJob(rng *rand.Rand) *v1alpha1.TrainingJob {
 		options = append(options, builder.Recovery(func(r *v1alpha1.Recovery) { r.WindowSeconds = ptr.To[int32](300) }))
 	case 4:
 		options = append(options, builder.Asking(60))
-	case 5, 6, 7:
+	}
+	if rng.IntN(2) == 0 {
 		options = append(options, quick)
 	}
 	return newJob(options...)

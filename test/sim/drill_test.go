@@ -59,7 +59,7 @@ func newDrill(seed int64, tell func(string)) (*run, *drill) {
 	if d.forget(); rng.IntN(16) == 0 {
 		d.rounds = 14
 	}
-	r := &run{World: world.New(), faults: d, keepsEnded: seed%2 == 0}
+	r := &run{World: world.New(), faults: d, keepsEnded: seed%8 != 0}
 	r.OldKubelets = seed%16 == 2
 	r.Chance = rng
 	r.Habits = world.Habits{Lazy: 2, Following: []int{0, 50, 90, 100}[rng.IntN(4)], SideCarCode: int32(rng.IntN(2)),
