@@ -51,15 +51,7 @@ func TestDrills(t *testing.T) {
 	if *renewKnown {
 		wrong = known.renew(t, wrong)
 	}
-	byKind := map[string][]int64{}
-	for _, seed := range slices.Sorted(maps.Keys(wrong)) {
-		kind := kindOfWrong(wrong[seed])
-		byKind[kind] = append(byKind[kind], seed)
-	}
-	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
-		seeds := byKind[kind]
-		t.Errorf("%d: %s\n%s\nreplay: go test ./test/sim -run 'TestDrills$' -v -drill=%d", len(seeds), kind, wrong[seeds[0]], seeds[0])
-	}
+	printWrong(t, wrong, "-run 'TestDrills$' -v -drill=%d")
 	printScores(named)
 }
 

@@ -45,6 +45,11 @@ func TestSeeds(t *testing.T) {
 	if *renewKnown {
 		wrong = known.renew(t, wrong)
 	}
+	printWrong(t, wrong, "-run 'TestSeeds$' -v -seed=%d")
+}
+
+// printWrong fails the test with the first story of each kind of wrong, how many there are, and how to replay it.
+func printWrong(t *testing.T, wrong map[int64]string, replay string) {
 	byKind := map[string][]int64{}
 	for _, seed := range slices.Sorted(maps.Keys(wrong)) {
 		kind := kindOfWrong(wrong[seed])
@@ -52,7 +57,7 @@ func TestSeeds(t *testing.T) {
 	}
 	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
 		seeds := byKind[kind]
-		t.Errorf("%s\n%d seeds, as %v\nreplay: go test ./test/sim -run 'TestSeeds$' -v -seed=%d", wrong[seeds[0]], len(seeds), seeds[:min(5, len(seeds))], seeds[0])
+		t.Errorf("%s\n%d such, as %v\nreplay: go test ./test/sim "+replay, wrong[seeds[0]], len(seeds), seeds[:min(5, len(seeds))], seeds[0])
 	}
 }
 
