@@ -65,13 +65,16 @@ func TestTimeAndCostAreOfTheMedianRound(t *testing.T) {
 func TestSeveralRoundsShowTheirRangeAndNumber(t *testing.T) {
 	broken := took("large", "TFJob", 9, 7)
 	broken.Cannot = "failed: no answer"
-	file := File{Runs: []Run{run(1, took("large", Limit, 2, 2, 2), took("large", "JobSet", 30, 10, 20), took("large", "TrainJob", 5), broken)}}
+	once := took("large", "Volcano Job", 8)
+	once.Cannot = TooSlow(10 * time.Minute)
+	file := File{Runs: []Run{run(1, took("large", Limit, 2, 2, 2), took("large", "JobSet", 30, 10, 20), took("large", "TrainJob", 5), broken, once)}}
 	text := file.Markdown()
 	for _, want := range []string{
 		"| JobSet | 20.0 s (10.0 to 30.0 in 3), 10.00 |\n",
 		"| TrainJob | 5.0 s, 2.50 |\n",
 		"| TFJob | 7.0 s (7.0 to 9.0 in 2), 3.50 |\n",
 		"* TFJob, large title, a round without a time: failed: no answer.\n",
+		"| Volcano Job | 8.0 s, 4.00, or not within 10 min |\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("want %q in\n%s", want, text)

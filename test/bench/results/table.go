@@ -61,10 +61,18 @@ func (c *Compared) time() string {
 	case len(c.Rounds) == 0:
 		return c.Median()
 	case c.Times > 0:
-		return fmt.Sprintf("%s%s, %.2f", c.Median(), c.spread(), c.Times)
+		return fmt.Sprintf("%s%s, %.2f%s", c.Median(), c.spread(), c.Times, c.otherRounds())
 	default:
-		return c.Median() + c.spread()
+		return c.Median() + c.spread() + c.otherRounds()
 	}
+}
+
+// otherRounds says that a round was given its time and has none.
+func (c *Compared) otherRounds() string {
+	if !strings.HasPrefix(c.Cannot, tooSlow) {
+		return ""
+	}
+	return ", or " + c.Cannot
 }
 
 // Median returns the median of the times with its unit, or that there is none.
